@@ -1,0 +1,206 @@
+#pragma once
+/// The canonical description of a compiled package, calbin.json (schema 1), as plain structs; docs/formats/calbin.md has the table.
+/// Addresses and masks are "0x..." strings on disk and uint64 here; sizes are bytes; digests "sha256:<hex>".
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calkit/base/document.h"
+#include "calkit/base/files.h"
+#include "calkit/tensor/tensor.h"
+
+namespace calkit::calbin {
+
+struct Compat {
+  std::string runtime_abi, driver, firmware, device;  ///< exact versions or range texts; "any"
+};
+struct ModelFacts {
+  std::string family;  ///< "qwen3"
+  std::optional<std::string> hf_repo, hf_revision;
+  std::string config_digest, tokenizer_digest, chat_template_digest;
+  std::int64_t layers = 0, hidden = 0, q_heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0, trained_context = 0;
+  std::optional<std::int64_t> experts, experts_per_token;
+  double rope_theta = 0;
+};
+struct Limits {
+  std::int64_t context = 0, max_batch = 0, max_prefill_tokens = 0, slots = 0;
+};
+struct Chip {
+  std::int64_t id = 0;
+  std::uint64_t dram_usable = 0;
+  std::optional<std::uint64_t> sram, link_bw;
+};
+struct DeviceFacts {
+  std::string profile;
+  std::int64_t chips = 0;
+  std::uint64_t chip_mask = 0;
+  std::optional<std::int64_t> calcores_per_chip;
+  std::vector<Chip> chip;
+};
+struct Partition {
+  std::string kind;  ///< single, tp, ep, pp, mixed
+  std::int64_t degree = 1;
+  std::vector<std::string> axes;
+};
+struct PackageFile {
+  std::string id, path, role;  ///< role: param, command-bin, command-text, ccu-elf, d2d-helper, profile, oplist, iomap, golden, onnx, log, license
+  std::uint64_t size = 0;
+  std::string digest;
+  std::uint64_t chips = 0;     ///< mask; 0: not tied to a chip
+  bool optional = false;
+};
+struct Region {
+  std::string id;
+  std::int64_t chip = 0;
+  std::string space = "dram";  ///< dram, sram
+  std::string kind;            ///< param, kv, workspace, io, command, ccu, guard, global
+  std::uint64_t base = 0, size = 0, align = 1;
+  std::string parent;          ///< region id, or empty
+  std::vector<std::string> shared_with;
+};
+struct Memory {
+  std::uint64_t device_required = 0;  ///< bytes
+  std::string declared_text;          ///< the producer's own text, with unit; may be empty
+  std::vector<Region> regions;
+};
+struct Shard {
+  std::int64_t axis = 0, index = 0, count = 1;
+  bool replicated = false;
+};
+struct Param {
+  std::string name, file, region;  ///< file and region by id
+  std::uint64_t offset = 0, length = 0, base = 0;
+  std::int64_t chip = 0;
+  DType dtype = DType::kF32;
+  Shape shape, logical_shape;
+  std::optional<Shard> shard;
+  std::string quant_ref, tied_to;  ///< empty: none
+};
+/// How a tensor lies in memory. `tile` {} is plain row-major; {16} or {32} pads axis -2 to a multiple of it (the tile size D0),
+/// the rows beyond logical_shape being undefined.
+struct Layout {
+  std::string order = "row-major";
+  std::vector<std::int64_t> tile;
+  Shape logical_shape;
+  std::vector<std::uint64_t> strides_bytes;
+};
+struct PingPong {
+  std::uint64_t ping_base = 0, pong_base = 0;
+  std::int64_t inflight = 1;
+};
+struct IoTensor {
+  std::int64_t index = 0;
+  std::string name, role, region;  ///< role: token, position, mask, logits, past_k, past_v, present_k, present_v, hidden
+  DType dtype = DType::kF32;
+  Shape shape;                     ///< physical, for the largest S
+  Layout layout;
+  std::int64_t chip = 0;
+  std::uint64_t base = 0, size = 0;
+  std::string alias_of;            ///< name of the tensor whose exact range this shares
+  std::optional<PingPong> pingpong;
+};
+struct Csr {
+  std::string name, role;  ///< role: cur_seq_len, past_kv_cur_seq_len, ...
+  std::uint64_t base = 0;
+  std::int64_t width_bits = 32, count = 1;
+  bool is_signed = false;
+};
+/// Tokens per call: exactly `max` when fixed, else min..max in steps.
+struct TokenRange {
+  std::int64_t min = 1, max = 1, step = 1;
+};
+struct Command {
+  std::string kind, bin, text;
+  std::int64_t chip = 0, record_size = 0, records = 0;
+};
+struct Submodel {
+  std::string name, type;  ///< type: prefill, decode, kv_update (as found in the file; lint judges it)
+  std::int64_t batch = 1, context = 0;
+  TokenRange tokens;
+  std::uint64_t chips = 1;  ///< mask
+  std::vector<std::string> files;
+  std::vector<IoTensor> inputs, outputs;
+  std::vector<Csr> csr;
+  std::string workspace_region;
+  std::uint64_t workspace_peak = 0;
+  std::map<std::int64_t, std::string> oplist, iomap;  ///< chip -> file id
+  std::vector<Command> commands;
+};
+struct Kv {
+  DType k_dtype = DType::kF32, v_dtype = DType::kF32;
+  std::string scale_dtype;  ///< empty: none
+  std::string layout;       ///< "slot,layer,k|v,head,position,dim"
+  std::uint64_t bytes_total = 0;
+  std::vector<std::uint64_t> bytes_per_chip;
+  std::vector<std::string> regions;
+};
+struct Provenance {
+  std::map<std::string, std::string> commits;  ///< compiler, tvm, kernel, oplib -> commit
+  std::string container_digest;                ///< empty with a reason in `notes`
+  std::vector<std::string> argv;
+  std::string config_digest;
+  std::map<std::string, std::string> env_allow;
+  std::map<std::string, std::string> input_onnx_digest;  ///< prefill, decode -> digest
+  std::optional<std::string> started, finished;
+  std::map<std::string, std::string> notes;    ///< field -> why it is empty
+};
+struct Golden {
+  std::string submodel, inputs, outputs, digest, tolerance_class;  ///< inputs/outputs: file ids
+  std::map<std::string, std::string> made_with;                    ///< model_digest, tool
+};
+
+/// The whole description.
+struct Description {
+  std::string name, version;
+  std::optional<std::string> created;
+  Compat compat;
+  ModelFacts model;
+  Limits limits;
+  DeviceFacts device;
+  Partition partition;
+  std::vector<PackageFile> files;
+  Memory memory;
+  std::vector<Param> params;
+  std::vector<Submodel> submodels;
+  Kv kv;
+  Provenance provenance;
+  std::vector<Golden> golden;
+
+  const PackageFile* file(std::string_view id) const;
+  const Region* region(std::string_view id) const;
+  const Submodel* submodel(std::string_view exact_name) const;
+};
+
+/// Strict both ways: parse(to_value(d)) == d. kInput names pointer, found, allowed.
+Result<Description> parse_description(const Cursor& root);
+Value to_value(const Description& description);
+
+/// A package folder opened for reading. Files are opened through a Root.
+class Package {
+ public:
+  static Result<Package> open(const std::filesystem::path& dir);
+  const Description& description() const { return description_; }
+  const Value& document() const { return *document_; }  ///< calbin.json as read, with positions
+  const Root& root() const { return *root_; }
+  const std::filesystem::path& path() const { return path_; }
+  /// Maps a listed file by id.
+  Result<std::shared_ptr<const MappedFile>> map(std::string_view file_id) const;
+  /// SHA-256 of calbin.json: it covers every listed file through their digests.
+  const std::string& digest() const { return digest_; }
+  /// Every listed, non-optional file has the stated size and SHA-256.
+  Status verify_files() const;
+
+ private:
+  std::filesystem::path path_;
+  Description description_;
+  std::shared_ptr<const Value> document_;
+  std::shared_ptr<const Root> root_;
+  std::string digest_;
+};
+
+}  // namespace calkit::calbin

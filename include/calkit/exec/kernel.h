@@ -1,0 +1,49 @@
+#pragma once
+/// One operator on the CPU. The graph executor and the emulated device run the same kernels.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "calkit/onnx/model.h"
+#include "calkit/tensor/tensor.h"
+
+namespace calkit::exec {
+
+/// Gives a kernel the storage of output `index`. The executor allocates; the emulated device returns a view at the op's
+/// address, or an error if the tensor does not fit there.
+using OutputAllocator = std::function<Result<Tensor>(std::size_t index, DType dtype, const Shape& shape)>;
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// @param inputs one per node input; an absent optional is nullptr.
+  /// Writes through `out` exactly once per output that the node names. Errors: kInput for dtypes or shapes the operator does
+  /// not allow, naming node and operand.
+  virtual Status run(std::span<const Tensor* const> inputs, const OutputAllocator& out) = 0;
+  /// Bytes of private (packed) weights.
+  virtual std::uint64_t packed_bytes() const { return 0; }
+};
+
+struct KernelOptions {
+  int threads = 1;
+};
+
+/// Makes the kernel of a node. `constants[i]` is set where input i never changes: weights are packed once from it, and the
+/// executor lets its pages go afterwards. kInput "operator X (domain Y) is not supported" for anything unknown.
+/// Beside ai.onnx, domain "calkit" has one operator:
+///   CacheAttention(q [B,H,S,D], k [B,KVH,S,D], v [B,KVH,S,D], k_cache [B,KVH,C,D], v_cache [B,KVH,C,D], past int32 [B])
+///     -> y [B,H,S,D]; writes k and v into the caches at positions past..past+S-1 in place, then attends causally.
+///     Attributes: scale (float). kInput if past + S > C. Same numerics as Attention with past and present.
+Result<std::unique_ptr<Kernel>> make_kernel(const onnx::Node& node, std::span<const Tensor* const> constants,
+                                            const KernelOptions& options);
+
+/// Operators make_kernel() accepts, "domain:type", sorted.
+std::vector<std::string> supported_operators();
+
+/// "avx2", "avx512", "avx512_bf16", ...: what the kernels were dispatched to on this machine.
+std::string dispatch_name();
+
+}  // namespace calkit::exec

@@ -1,0 +1,90 @@
+#pragma once
+/// The frozen baseline on disk: its format, reader, verifier, and the comparison with a peer's goldens.
+///   model-source/  manifest.json  config.json  generation_config.json  tokenizer/  weights.sha256
+///   reference/     prompts.jsonl  token_ids.npz  logits_fp32.npz|logits_bf16.npz  probes.npz  greedy_tokens.jsonl  coverage.json
+///   SHA256SUMS     every file above, in sha256sum's format
+/// A peer's goldens (Transformers) lie in one folder: prompts.jsonl token_ids.jsonl logits_*.npz greedy_*.jsonl.
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calkit/hf/spec.h"
+#include "calkit/manifest/targets.h"
+
+namespace calkit::frozen {
+
+struct Prompt {
+  std::string id;
+  std::string kind;  ///< "english", "code", "len_17", ...; may be empty
+  std::string text;
+  bool add_special_tokens = false;
+};
+Result<std::vector<Prompt>> read_prompts(const std::filesystem::path& jsonl);
+/// The suite that is built into calkit (manifests/prompts/suite.jsonl): at least 100 prompts.
+Result<std::vector<Prompt>> bundled_prompts();
+
+struct GreedyStep {
+  std::int32_t token = 0;
+  double margin = 0;                    ///< top-1 minus top-2 logit
+  std::vector<std::int32_t> top_ids;    ///< 20, largest first, equal logits by smaller id
+  std::vector<float> top_logits;
+};
+
+/// What a model answers to one prompt.
+struct ReferenceItem {
+  Prompt prompt;
+  std::vector<std::int32_t> ids;
+  std::vector<float> logits;        ///< [vocab] of the last position; empty when there are no ids
+  std::vector<GreedyStep> greedy;   ///< step 0 belongs to the prefill's last position; EOS does not stop
+};
+
+struct Reference {
+  std::string dtype;  ///< "fp32" or "bf16"
+  std::vector<ReferenceItem> items;
+  const ReferenceItem* find(std::string_view id) const;
+};
+
+/// Reads DIR/reference of a frozen baseline, or a folder of a peer's goldens. @param dtype "fp32", "bf16", or "" for the one that is there.
+Result<Reference> read_reference(const std::filesystem::path& dir, const std::string& dtype = {});
+
+struct ModelSource {
+  hf::ModelSpec spec;
+  manifest::ProductTargets targets;
+  std::string model_sha256;         ///< digest over all source files
+  std::string tokenizer_sha256;
+  std::string config_sha256;
+  std::optional<std::string> chat_template_sha256;
+  std::optional<std::string> repository, revision, licence;
+  std::map<std::string, std::string> null_reasons;  ///< why a field is null
+  std::vector<std::int64_t> stop_ids;               ///< union of the EOS ids of all files
+  Value manifest;                                   ///< the whole manifest.json
+};
+Result<ModelSource> read_model_source(const std::filesystem::path& baseline_dir);
+
+/// Re-checks a baseline: SHA256SUMS (missing, changed, extra files), documents, and that prompts, ids, logits and greedy agree with
+/// each other and with the tokenizer that was frozen. Each fault is one finding that names file, found and wanted.
+struct VerifyReport {
+  std::uint64_t files = 0, prompts = 0;
+  std::vector<std::string> findings;
+};
+Result<VerifyReport> verify(const std::filesystem::path& baseline_dir);
+
+/// Compares two references prompt by prompt over the ids they share.
+struct CompareLimits {
+  double nmse = 1e-9;
+  double margin = 1e-3;         ///< below it a greedy flip is excused and counted
+  double excused_share = 0.01;
+};
+struct CompareReport {
+  std::uint64_t prompts = 0, ids_different = 0, steps = 0, steps_equal = 0, steps_excused = 0, steps_different = 0;
+  double nmse_max = 0, max_abs_max = 0;
+  std::string worst_prompt;
+  std::vector<std::string> findings;  ///< empty: passed
+};
+/// kInput if they share no prompt.
+Result<CompareReport> compare_references(const Reference& got, const Reference& want, const CompareLimits& limits);
+
+}  // namespace calkit::frozen

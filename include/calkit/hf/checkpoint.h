@@ -1,0 +1,51 @@
+#pragma once
+/// A safetensors checkpoint (one file, or shards behind model.safetensors.index.json), mapped, never copied.
+///   file: uint64 LE header length N, N bytes of JSON {name: {dtype, shape, data_offsets [begin, end)}}, data.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calkit/base/files.h"
+#include "calkit/hf/spec.h"
+#include "calkit/tensor/tensor.h"
+
+namespace calkit::hf {
+
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kBF16;
+  Shape shape;
+  std::string file;           ///< relative to the model folder
+  std::uint64_t offset = 0;   ///< in the file, header included
+  std::uint64_t bytes = 0;
+};
+
+class Checkpoint {
+ public:
+  /// Opens, maps and checks every header: bounds, overlaps, holes, shape x dtype against bytes, index against files.
+  /// kInput names the file, the tensor and the fault; a Git LFS pointer is told as such. Reads headers only.
+  static Result<Checkpoint> open(const std::filesystem::path& model_dir);
+
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }  ///< sorted by name
+  const TensorInfo* find(std::string_view name) const;
+  /// The mapped bytes of one tensor, zero copy. kInput if there is none of that name.
+  Result<Tensor> tensor(std::string_view name) const;
+  /// Lets the pages of one tensor go.
+  void release(std::string_view name) const;
+  std::uint64_t weight_bytes() const;
+  /// Weight files, relative, sorted.
+  const std::vector<std::string>& files() const { return files_; }
+
+  /// Every tensor of expected_tensors() is there with that shape, and nothing else is; dtypes are float kinds of one type.
+  Status check_against(const ModelSpec& spec) const;
+
+ private:
+  std::filesystem::path dir_;
+  std::vector<TensorInfo> tensors_;
+  std::vector<std::string> files_;
+  std::vector<std::shared_ptr<const MappedFile>> maps_;  ///< parallel to files_
+};
+
+}  // namespace calkit::hf

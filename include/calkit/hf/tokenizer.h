@@ -1,0 +1,57 @@
+#pragma once
+/// Byte-level BPE from tokenizer.json: added tokens, NFC, Split/ByteLevel pre-tokenizers, BPE, ByteLevel/TemplateProcessing
+/// post-processors, ByteLevel decoder. Ids equal those of Hugging Face `tokenizers`. Anything else in the file is refused by name.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calkit/base/result.h"
+
+namespace calkit::hf {
+
+using TokenId = std::int32_t;
+
+struct AddedToken {
+  TokenId id = 0;
+  std::string content;
+  bool special = false;
+  bool lstrip = false, rstrip = false, single_word = false, normalized = false;
+};
+
+class Tokenizer {
+ public:
+  static Result<Tokenizer> load(const std::filesystem::path& tokenizer_json);
+  static Result<Tokenizer> parse(std::string_view json, std::string_view file);
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  /// @param text UTF-8; invalid bytes are kInput. @param add_special_tokens run the post-processor's template.
+  /// Time is O(n log n) in the text.
+  Result<std::vector<TokenId>> encode(std::string_view text, bool add_special_tokens) const;
+  /// Bytes that are no UTF-8 become U+FFFD as in the peer. Ids without an entry decode to nothing and are counted.
+  struct Decoded {
+    std::string text;
+    std::size_t unknown_ids = 0;
+  };
+  Decoded decode(std::span<const TokenId> ids, bool skip_special_tokens) const;
+
+  std::size_t size() const;     ///< entries, added tokens included
+  TokenId max_id() const;
+  std::optional<TokenId> id_of(std::string_view token) const;  ///< exact vocabulary or added token
+  const std::vector<AddedToken>& added_tokens() const;
+  /// Ids the post-processor puts in front of and behind a text when special tokens are asked for.
+  std::pair<std::vector<TokenId>, std::vector<TokenId>> special_frame() const;
+
+ private:
+  struct State;
+  explicit Tokenizer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace calkit::hf

@@ -1,0 +1,1 @@
+// The home of the precompiled header that every module reuses.

@@ -1,0 +1,23 @@
+# Tests of the repository itself.
+add_test(NAME hygiene.layers COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/tools/build/check_layers.cmake)
+add_test(NAME hygiene.tree COMMAND ${PROJECT_SOURCE_DIR}/tests/hygiene/check_tree.sh ${PROJECT_SOURCE_DIR})
+find_program(CALKIT_CLANG_FORMAT NAMES clang-format-19)
+if(CALKIT_CLANG_FORMAT)
+  add_test(NAME hygiene.format COMMAND ${PROJECT_SOURCE_DIR}/tests/hygiene/check_format.sh ${CALKIT_CLANG_FORMAT} ${PROJECT_SOURCE_DIR})
+else()
+  message(FATAL_ERROR "clang-format-19 is missing; run tools/setup")
+endif()
+
+# Each public header compiles on its own.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/calkit/*.h)
+set(checks "")
+foreach(header IN LISTS headers)
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/include ${header})
+  string(MAKE_C_IDENTIFIER ${name} id)
+  set(check ${CMAKE_CURRENT_BINARY_DIR}/headers/${id}.cpp)
+  file(GENERATE OUTPUT ${check} CONTENT "#include \"${name}\"\n#include \"${name}\"\n")
+  list(APPEND checks ${check})
+endforeach()
+add_library(header_check OBJECT ${checks})
+target_link_libraries(header_check PRIVATE calkit_options)
+target_compile_options(header_check PRIVATE -fsyntax-only -O0)
