@@ -59,11 +59,20 @@ Bytes mutate(const std::vector<Bytes>& corpus, std::mt19937_64& random) {
   Bytes bytes = corpus[random() % corpus.size()];
   for (std::uint64_t steps = 1 + random() % 6; steps > 0; --steps) {
     switch (random() % 5) {
-      case 0: flip_bit(bytes, random); break;
-      case 1: set_interesting(bytes, random); break;
-      case 2: erase_piece(bytes, random); break;
-      case 3: copy_piece(bytes, corpus[random() % corpus.size()], random); break;
-      default: bytes.resize(bytes.size() - (bytes.empty() ? 0 : random() % std::min<std::size_t>(bytes.size(), 32)));
+      case 0:
+        flip_bit(bytes, random);
+        break;
+      case 1:
+        set_interesting(bytes, random);
+        break;
+      case 2:
+        erase_piece(bytes, random);
+        break;
+      case 3:
+        copy_piece(bytes, corpus[random() % corpus.size()], random);
+        break;
+      default:
+        bytes.resize(bytes.size() - (bytes.empty() ? 0 : random() % std::min<std::size_t>(bytes.size(), 32)));
     }
   }
   return bytes;
