@@ -253,7 +253,7 @@ typedef struct calkit_device_api_v1 {
   uint32_t (*submit)(calkit_package_v1* package, const calkit_submit_v1* call, calkit_job_v1** job,
                      calkit_status_v1* status);
   /* Waits until the job is done or failed (the status then tells why). After CALKIT_KIND_TIMEOUT the job is over: its
-   * outputs and the rows' KV are undefined. timeout_ns 0 asks without waiting. */
+   * outputs and the rows' KV are undefined. timeout_ns must be positive. */
   uint32_t (*wait)(calkit_job_v1* job, int64_t timeout_ns, uint32_t* state, calkit_status_v1* status);
   uint32_t (*job_times)(calkit_job_v1* job, calkit_job_times_v1* times, calkit_status_v1* status);
   uint32_t (*job_release)(calkit_job_v1* job, calkit_status_v1* status);
