@@ -1,13 +1,19 @@
 #pragma once
-/// ModelSpec + weights -> the prefill and decode graphs, in standard ONNX operators (opset 23), and the exported folder.
+/// ModelSpec + weights -> the prefill and decode graphs, in standard ONNX operators (opset 23), and the exported
+/// folder.
 ///
-/// prefill: token_ids int64 [B, S], position_ids int64 [B, S], last_index int64 [B] (index of each row's last valid token)
+/// prefill: token_ids int64 [B, S], position_ids int64 [B, S], last_index int64 [B] (each row's last valid token)
 ///       -> logits [B, V] of that token, present_key.I / present_value.I [B, KVH, S, D] per layer I
 /// decode:  token_ids int64 [B, 1], position_ids int64 [B, 1], past_key.I / past_value.I [B, KVH, P, D]
 ///       -> logits [B, V], present_key.I / present_value.I [B, KVH, P+1, D]
-/// Rows are left-aligned and right-padded; attention is causal by position in the row.
+/// Rows are left-aligned and right-padded.
+///
+/// Prefill attends causally: Attention with is_causal = 1, no mask input, no past. The one new token of decode sees
+/// every key of the past and itself: Attention with past_key and past_value, neither mask nor is_causal.
+///
 /// Weights keep the checkpoint's bytes and layout ([out, in]); a Transpose feeds each MatMul.
-/// Value names that probes use: embed, layer.I.input_norm, layer.I.attn_out, layer.I.mlp_out, layer.I.out, final_norm.
+///
+/// Values that probes read: embed, layer.I.input_norm, layer.I.attn_out, layer.I.mlp_out, layer.I.out, final_norm.
 #include <filesystem>
 #include <string>
 
@@ -19,20 +25,26 @@ namespace calkit::model {
 
 enum class Phase { kPrefill, kDecode };
 
-/// @param dtype kF32 (weights widened) or kBF16 (weights must be stored in BF16): the type of weights, activations and KV.
-/// BF16 initialisers are zero-copy views of the mapped checkpoint.
+/// @param dtype kF32 (weights widened) or kBF16 (weights must be stored in BF16): the type of weights, activations and
+/// KV. BF16 initialisers are zero-copy views of the mapped checkpoint.
 Result<onnx::Model> build_graph(const hf::ModelSpec& spec, const hf::Checkpoint& weights, Phase phase, DType dtype);
+
+/// Both graphs at once; they share the tensors, so that widened weights exist once.
+struct GraphPair {
+  onnx::Model prefill, decode;
+};
+Result<GraphPair> build_graphs(const hf::ModelSpec& spec, const hf::Checkpoint& weights, DType dtype);
 
 struct ExportReport {
   std::string prefill_path, decode_path, contract_path, weights_path;
   std::uint64_t prefill_nodes = 0, decode_nodes = 0, weight_bytes = 0;
 };
-/// Writes OUT/{prefill.onnx, decode.onnx, weights.bin, contract.json} atomically; both graphs share weights.bin and pass ONNX's
-/// full check before they appear.
+/// Writes OUT/{prefill.onnx, decode.onnx, weights.bin, contract.json} atomically; both graphs share weights.bin and
+/// pass ONNX's full check before they appear.
 Result<ExportReport> export_onnx(const std::filesystem::path& model_dir, const std::filesystem::path& out, DType dtype);
 
-/// contract.json, schema calkit.onnx-contract/1: axes, inputs, outputs, which dims vary, what the logits are, KV shapes,
-/// the spec, and SHA-256 of the graphs, the weights and the config they came from.
+/// contract.json, schema calkit.onnx-contract/1: axes, inputs, outputs, which dims vary, what the logits are, KV
+/// shapes, the spec, and SHA-256 of the graphs, the weights and the config they came from.
 struct Contract {
   hf::ModelSpec spec;
   DType dtype = DType::kF32;

@@ -8,18 +8,18 @@
 namespace calkit::onnx {
 
 struct LoadOptions {
-  bool tensor_data = true;     ///< false: initialisers carry type, dims and byte counts only
-  bool external_data = true;   ///< map external files (root-confined to the model's folder) and check their ranges
+  bool tensor_data = true;    ///< false: initialisers carry type, dims and byte counts only
+  bool external_data = true;  ///< map external files (root-confined to the model's folder) and check their ranges
 };
-/// kInput for: not an ONNX protobuf, truncated, nodes out of order or cyclic (naming them), external data that escapes the
-/// folder, is missing, out of range or shorter than its shape (naming tensor, location, reason).
+/// kInput for: not an ONNX protobuf, truncated, nodes out of order or cyclic (naming them), external data that escapes
+/// the folder, is missing, out of range or shorter than its shape (naming tensor, location, reason).
 Result<Model> load(const std::filesystem::path& path, const LoadOptions& options = {});
 
-/// Writes MODEL.onnx; initialisers of at least `external_from` bytes go to `external_name` beside it, 4096-byte aligned,
-/// streamed tensor by tensor (source pages are let go). Written to temporary names in `path`'s folder.
+/// Writes MODEL.onnx; initialisers of at least `external_from` bytes go to `external_name` beside it, 4096-byte
+/// aligned, streamed tensor by tensor (source pages are let go). Written to temporary names in `path`'s folder.
 struct SaveOptions {
   std::uint64_t external_from = 1024;
-  std::string external_name;   ///< "weights.bin"; empty: everything inside
+  std::string external_name;  ///< "weights.bin"; empty: everything inside
   /// Called after each external tensor has been written.
   std::function<void(const Initializer&)> written;
 };

@@ -16,7 +16,7 @@ namespace calkit::onnx {
 
 /// TensorProto.DataType numbers are kept as they are (1 FLOAT, 7 INT64, 10 FLOAT16, 16 BFLOAT16, ...).
 using ElementType = std::int32_t;
-std::string element_type_name(ElementType type);                ///< "FLOAT", "BFLOAT16", ... or "TYPE_99"
+std::string element_type_name(ElementType type);  ///< "FLOAT", "BFLOAT16", ... or "TYPE_99"
 std::optional<DType> to_dtype(ElementType type);
 ElementType from_dtype(DType dtype);
 std::uint64_t packed_bytes(ElementType type, std::uint64_t elements);  ///< 4-bit types are rounded up; 0 for strings
@@ -31,19 +31,20 @@ struct Dim {
 
 struct ValueInfo {
   std::string name;
-  ElementType type = 0;                    ///< 0: not stated or not a tensor
-  std::optional<std::vector<Dim>> shape;   ///< nullopt: rank unknown
+  ElementType type = 0;                   ///< 0: not stated or not a tensor
+  std::optional<std::vector<Dim>> shape;  ///< nullopt: rank unknown
 };
 
 struct Initializer {
   std::string name;
   ElementType type = 0;
   std::vector<std::int64_t> dims;
-  /// Values of calkit's dtypes: owned, or mapped from external data. Absent when the type has no DType or data was not asked for.
+  /// Values of calkit's dtypes: owned, or mapped from external data. Absent when the type has no DType or data was not
+  /// asked for.
   std::optional<Tensor> data;
   std::uint64_t bytes = 0;
-  std::string location;                    ///< external data file, relative; empty: inside the model file
-  std::uint64_t offset = 0, length = 0;    ///< of the external data
+  std::string location;                  ///< external data file, relative; empty: inside the model file
+  std::uint64_t offset = 0, length = 0;  ///< of the external data
 };
 
 struct Graph;
@@ -63,7 +64,7 @@ struct Attribute {
 };
 
 struct Node {
-  std::string name, op_type, domain;       ///< domain "" is ai.onnx
+  std::string name, op_type, domain;         ///< domain "" is ai.onnx
   std::vector<std::string> inputs, outputs;  ///< "" is an absent optional
   std::vector<Attribute> attributes;
 

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "calkit/model/graph.h"
+#include "graph_recipe.h"
+
+namespace calkit::model {
+namespace {
+
+Status check_spec(const hf::ModelSpec& spec, DType dtype) {
+  if (dtype != DType::kF32 && dtype != DType::kBF16)
+    return Error{ErrorKind::kUsage,
+                 fmt::format("a graph cannot be built in {}; allowed: f32, bf16", dtype_name(dtype))};
+  if (spec.head_dim <= 0 || spec.head_dim % 2 != 0)
+    return input_error("config.json", "/head_dim", fmt::format("{}", spec.head_dim), "an even number");
+  if (spec.attention_bias)
+    return input_error("config.json", "/attention_bias", "true", "false", "calkit has no biased projections yet");
+  if (spec.activation != "silu") return input_error("config.json", "/hidden_act", spec.activation, "silu");
+  if (spec.rope_type != "default") return input_error("config.json", "/rope_type", spec.rope_type, "default");
+  return {};
+}
+
+Result<onnx::Initializer> weight(const hf::Checkpoint& weights, const hf::ExpectedTensor& expected, DType dtype,
+                                 bool widen_now) {
+  CALKIT_TRY(Tensor stored, weights.tensor(expected.name));
+  if (stored.shape() != expected.shape)
+    return input_error("", expected.name, shape_text(stored.shape()), shape_text(expected.shape));
+  const bool widens = dtype == DType::kF32 && (stored.dtype() == DType::kBF16 || stored.dtype() == DType::kF16);
+  if (stored.dtype() != dtype && !widens)
+    return input_error("", expected.name, std::string(dtype_name(stored.dtype())), std::string(dtype_name(dtype)),
+                       "weights are widened to f32 but never narrowed: choose fp32");
+  onnx::Initializer out;
+  out.name = expected.name;
+  out.type = onnx::from_dtype(dtype);
+  out.dims = expected.shape;
+  out.bytes = stored.elements() * dtype_bytes(dtype);
+  if (widens && widen_now) {
+    CALKIT_TRY(Tensor widened, convert(stored, dtype), "widening " + expected.name);
+    weights.release(expected.name);
+    stored = std::move(widened);
+  }
+  out.data = std::move(stored);
+  return out;
+}
+
+}  // namespace
+
+Status attach_weights(onnx::Model& model, const hf::ModelSpec& spec, const hf::Checkpoint& weights, DType dtype,
+                      bool widen_now) {
+  CALKIT_CHECK_OK(check_spec(spec, dtype));
+  for (const hf::ExpectedTensor& expected : hf::expected_tensors(spec)) {
+    CALKIT_TRY(onnx::Initializer made, weight(weights, expected, dtype, widen_now), "building the graph");
+    model.graph.initializers.push_back(std::move(made));
+  }
+  return {};
+}
+
+Result<onnx::Model> build_graph(const hf::ModelSpec& spec, const hf::Checkpoint& weights, Phase phase, DType dtype) {
+  CALKIT_CHECK_OK(check_spec(spec, dtype));
+  onnx::Model model = build_structure(spec, phase, dtype);
+  CALKIT_CHECK_OK(attach_weights(model, spec, weights, dtype, true));
+  return model;
+}
+
+Result<GraphPair> build_graphs(const hf::ModelSpec& spec, const hf::Checkpoint& weights, DType dtype) {
+  CALKIT_TRY(onnx::Model prefill, build_graph(spec, weights, Phase::kPrefill, dtype));
+  onnx::Model decode = build_structure(spec, Phase::kDecode, dtype);
+  for (const hf::ExpectedTensor& expected : hf::expected_tensors(spec))
+    decode.graph.initializers.push_back(*prefill.graph.initializer(expected.name));
+  return GraphPair{std::move(prefill), std::move(decode)};
+}
+
+}  // namespace calkit::model
