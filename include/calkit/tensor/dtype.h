@@ -23,14 +23,18 @@ struct BF16 {
   std::uint16_t bits = 0;
 };
 
-inline float to_float(BF16 v) { return std::bit_cast<float>(static_cast<std::uint32_t>(v.bits) << 16); }
+inline float to_float(BF16 v) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(v.bits) << 16);
+}
 inline BF16 to_bf16(float f) {
   std::uint32_t bits = std::bit_cast<std::uint32_t>(f);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};
   bits += 0x7fffu + ((bits >> 16) & 1u);
   return {static_cast<std::uint16_t>(bits >> 16)};
 }
-inline float round_bf16(float f) { return to_float(to_bf16(f)); }
+inline float round_bf16(float f) {
+  return to_float(to_bf16(f));
+}
 float f16_to_float(std::uint16_t bits);
 std::uint16_t float_to_f16(float f);
 

@@ -24,7 +24,7 @@ class Tensor {
   /// Writing through mutable_data() of a tensor borrowed from read-only bytes is the caller's fault.
   static Tensor borrow(DType dtype, Shape shape, const std::byte* data, std::shared_ptr<const void> owner);
   template <class T>
-  static Tensor of(Shape shape, const std::vector<T>& values);  ///< T: float, int64, int32, uint8, bool-as-uint8, BF16
+  static Tensor of(Shape shape, const std::vector<T>& values);  ///< T: float, double, BF16, bool, (u)int8/32/64
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -53,9 +53,10 @@ class Tensor {
   std::shared_ptr<const void> owner_;
 };
 
-/// A copy in another element type (float kinds and integers; BF16/F16 round to nearest even, float to int truncates).
+/// A copy in another element type: float kinds round to nearest even (from any source, once), float to integer
+/// truncates, bool is "not zero". kInput names the first element that an integer type cannot hold; nothing saturates.
 Result<Tensor> convert(const Tensor& tensor, DType dtype);
-/// All elements as float; for F32 without a copy where possible.
+/// All elements as float.
 Result<std::vector<float>> to_floats(const Tensor& tensor);
 
 }  // namespace calkit
