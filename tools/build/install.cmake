@@ -1,5 +1,6 @@
 # find_package(calkit) for installed users; tests/install builds a program against it.
 include(GNUInstallDirs)
+set_target_properties(calkit PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 include(CMakePackageConfigHelpers)
 install(TARGETS calkit calkit_lib calkit_options EXPORT calkitTargets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
