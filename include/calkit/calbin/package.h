@@ -1,6 +1,7 @@
 #pragma once
-/// The canonical description of a compiled package, calbin.json (schema 1), as plain structs; docs/formats/calbin.md has the table.
-/// Addresses and masks are "0x..." strings on disk and uint64 here; sizes are bytes; digests "sha256:<hex>".
+/// The canonical description of a compiled package, calbin.json (schema 1), as plain structs; docs/formats/calbin.md
+/// has the table. Addresses and masks are "0x..." strings on disk and uint64 here; sizes are bytes; digests
+/// "sha256:<hex>".
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +19,7 @@ namespace calkit::calbin {
 
 struct Compat {
   std::string runtime_abi, driver, firmware, device;  ///< exact versions or range texts; "any"
+  bool operator==(const Compat&) const = default;
 };
 struct ModelFacts {
   std::string family;  ///< "qwen3"
@@ -26,14 +28,17 @@ struct ModelFacts {
   std::int64_t layers = 0, hidden = 0, q_heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0, trained_context = 0;
   std::optional<std::int64_t> experts, experts_per_token;
   double rope_theta = 0;
+  bool operator==(const ModelFacts&) const = default;
 };
 struct Limits {
   std::int64_t context = 0, max_batch = 0, max_prefill_tokens = 0, slots = 0;
+  bool operator==(const Limits&) const = default;
 };
 struct Chip {
   std::int64_t id = 0;
   std::uint64_t dram_usable = 0;
   std::optional<std::uint64_t> sram, link_bw;
+  bool operator==(const Chip&) const = default;
 };
 struct DeviceFacts {
   std::string profile;
@@ -41,18 +46,22 @@ struct DeviceFacts {
   std::uint64_t chip_mask = 0;
   std::optional<std::int64_t> calcores_per_chip;
   std::vector<Chip> chip;
+  bool operator==(const DeviceFacts&) const = default;
 };
 struct Partition {
   std::string kind;  ///< single, tp, ep, pp, mixed
   std::int64_t degree = 1;
   std::vector<std::string> axes;
+  bool operator==(const Partition&) const = default;
 };
 struct PackageFile {
-  std::string id, path, role;  ///< role: param, command-bin, command-text, ccu-elf, d2d-helper, profile, oplist, iomap, golden, onnx, log, license
+  std::string id, path, role;  ///< role: param, command-bin, command-text, ccu-elf, d2d-helper, profile, oplist, iomap,
+                               ///< golden, onnx, log, license
   std::uint64_t size = 0;
   std::string digest;
-  std::uint64_t chips = 0;     ///< mask; 0: not tied to a chip
+  std::uint64_t chips = 0;  ///< mask; 0: not tied to a chip
   bool optional = false;
+  bool operator==(const PackageFile&) const = default;
 };
 struct Region {
   std::string id;
@@ -60,17 +69,20 @@ struct Region {
   std::string space = "dram";  ///< dram, sram
   std::string kind;            ///< param, kv, workspace, io, command, ccu, guard, global
   std::uint64_t base = 0, size = 0, align = 1;
-  std::string parent;          ///< region id, or empty
+  std::string parent;  ///< region id, or empty
   std::vector<std::string> shared_with;
+  bool operator==(const Region&) const = default;
 };
 struct Memory {
   std::uint64_t device_required = 0;  ///< bytes
   std::string declared_text;          ///< the producer's own text, with unit; may be empty
   std::vector<Region> regions;
+  bool operator==(const Memory&) const = default;
 };
 struct Shard {
   std::int64_t axis = 0, index = 0, count = 1;
   bool replicated = false;
+  bool operator==(const Shard&) const = default;
 };
 struct Param {
   std::string name, file, region;  ///< file and region by id
@@ -80,43 +92,51 @@ struct Param {
   Shape shape, logical_shape;
   std::optional<Shard> shard;
   std::string quant_ref, tied_to;  ///< empty: none
+  bool operator==(const Param&) const = default;
 };
-/// How a tensor lies in memory. `tile` {} is plain row-major; {16} or {32} pads axis -2 to a multiple of it (the tile size D0),
-/// the rows beyond logical_shape being undefined.
+/// How a tensor lies in memory. `tile` {} is plain row-major; {16} or {32} pads axis -2 to a multiple of it (the tile
+/// size D0), the rows beyond logical_shape being undefined.
 struct Layout {
   std::string order = "row-major";
   std::vector<std::int64_t> tile;
   Shape logical_shape;
   std::vector<std::uint64_t> strides_bytes;
+  bool operator==(const Layout&) const = default;
 };
 struct PingPong {
   std::uint64_t ping_base = 0, pong_base = 0;
   std::int64_t inflight = 1;
+  bool operator==(const PingPong&) const = default;
 };
 struct IoTensor {
   std::int64_t index = 0;
-  std::string name, role, region;  ///< role: token, position, mask, logits, past_k, past_v, present_k, present_v, hidden
+  std::string name, role,
+      region;  ///< role: token, position, mask, logits, past_k, past_v, present_k, present_v, hidden
   DType dtype = DType::kF32;
-  Shape shape;                     ///< physical, for the largest S
+  Shape shape;  ///< physical, for the largest S
   Layout layout;
   std::int64_t chip = 0;
   std::uint64_t base = 0, size = 0;
-  std::string alias_of;            ///< name of the tensor whose exact range this shares
+  std::string alias_of;  ///< name of the tensor whose exact range this shares
   std::optional<PingPong> pingpong;
+  bool operator==(const IoTensor&) const = default;
 };
 struct Csr {
   std::string name, role;  ///< role: cur_seq_len, past_kv_cur_seq_len, ...
   std::uint64_t base = 0;
   std::int64_t width_bits = 32, count = 1;
   bool is_signed = false;
+  bool operator==(const Csr&) const = default;
 };
 /// Tokens per call: exactly `max` when fixed, else min..max in steps.
 struct TokenRange {
   std::int64_t min = 1, max = 1, step = 1;
+  bool operator==(const TokenRange&) const = default;
 };
 struct Command {
   std::string kind, bin, text;
   std::int64_t chip = 0, record_size = 0, records = 0;
+  bool operator==(const Command&) const = default;
 };
 struct Submodel {
   std::string name, type;  ///< type: prefill, decode, kv_update (as found in the file; lint judges it)
@@ -130,6 +150,7 @@ struct Submodel {
   std::uint64_t workspace_peak = 0;
   std::map<std::int64_t, std::string> oplist, iomap;  ///< chip -> file id
   std::vector<Command> commands;
+  bool operator==(const Submodel&) const = default;
 };
 struct Kv {
   DType k_dtype = DType::kF32, v_dtype = DType::kF32;
@@ -138,6 +159,7 @@ struct Kv {
   std::uint64_t bytes_total = 0;
   std::vector<std::uint64_t> bytes_per_chip;
   std::vector<std::string> regions;
+  bool operator==(const Kv&) const = default;
 };
 struct Provenance {
   std::map<std::string, std::string> commits;  ///< compiler, tvm, kernel, oplib -> commit
@@ -147,11 +169,13 @@ struct Provenance {
   std::map<std::string, std::string> env_allow;
   std::map<std::string, std::string> input_onnx_digest;  ///< prefill, decode -> digest
   std::optional<std::string> started, finished;
-  std::map<std::string, std::string> notes;    ///< field -> why it is empty
+  std::map<std::string, std::string> notes;  ///< field -> why it is empty
+  bool operator==(const Provenance&) const = default;
 };
 struct Golden {
   std::string submodel, inputs, outputs, digest, tolerance_class;  ///< inputs/outputs: file ids
   std::map<std::string, std::string> made_with;                    ///< model_digest, tool
+  bool operator==(const Golden&) const = default;
 };
 
 /// The whole description.
@@ -174,11 +198,17 @@ struct Description {
   const PackageFile* file(std::string_view id) const;
   const Region* region(std::string_view id) const;
   const Submodel* submodel(std::string_view exact_name) const;
+  bool operator==(const Description&) const = default;
 };
 
-/// Strict both ways: parse(to_value(d)) == d. kInput names pointer, found, allowed.
+/// Strict both ways: parse(to_value(d)) == d. kInput names pointer, found, allowed; the first problem of
+/// read_description() (calkit/calbin/reading.h) is the error.
 Result<Description> parse_description(const Cursor& root);
 Value to_value(const Description& description);
+
+/// "sha256:<64 hex>" of a file opened through `root`; each byte is read once, in bounded memory. kInterrupted on a
+/// signal.
+Result<std::string> digest_of(const Root& root, std::string_view relative);
 
 /// A package folder opened for reading. Files are opened through a Root.
 class Package {
@@ -190,7 +220,7 @@ class Package {
   const std::filesystem::path& path() const { return path_; }
   /// Maps a listed file by id.
   Result<std::shared_ptr<const MappedFile>> map(std::string_view file_id) const;
-  /// SHA-256 of calbin.json: it covers every listed file through their digests.
+  /// "sha256:<64 hex>" of calbin.json: it covers every listed file through their digests.
   const std::string& digest() const { return digest_; }
   /// Every listed, non-optional file has the stated size and SHA-256.
   Status verify_files() const;

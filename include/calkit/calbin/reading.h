@@ -1,0 +1,43 @@
+#pragma once
+/// Reading calbin.json without giving up at the first problem: what lint needs. parse_description() is this plus "no
+/// problem allowed", so the strict reader and lint cannot disagree about what a good description is.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calkit/calbin/package.h"
+
+namespace calkit::calbin {
+
+enum class ProblemKind {
+  kSchema,       ///< `schema` is not 1: nothing else was read
+  kMissing,      ///< a required field is absent, or names something the description does not have
+  kUnknownKey,   ///< no such field (keys that begin with `x-` are allowed)
+  kWrongType,    ///< another JSON type, or a word that is not one of the allowed ones
+  kOutOfRange,   ///< negative, above 2^53-1, above 64 bits, or outside the field's own bounds
+  kDigest,       ///< not `sha256:` and 64 hex digits
+  kDigestCase,   ///< upper-case hex: equal after decoding; parse_description() lets it pass
+  kDuplicateId,  ///< two files or two regions have one id
+};
+
+struct Problem {
+  ProblemKind kind = ProblemKind::kMissing;
+  std::string pointer;     ///< JSON pointer of the field; of a missing one: where it should be
+  std::uint32_t line = 0;  ///< of the field, or of the object that lacks it
+  std::string found, allowed, hint;
+  bool understood =
+      false;  ///< the value was taken over all the same (a too large but exact integer, an upper-case digest)
+};
+
+struct Reading {
+  Description description;  ///< fields with a problem keep their default; list items keep their index
+  std::vector<Problem> problems;
+};
+/// Reads everything that can be read; never fails.
+Reading read_description(const Cursor& root);
+
+/// The line of a JSON pointer, or of its nearest parent that exists; 0 when the document was not read from a file.
+std::uint32_t line_of(const Value& root, std::string_view pointer);
+
+}  // namespace calkit::calbin
