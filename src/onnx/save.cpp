@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <onnx/checker.h>
+
+#include <utility>
+
+#include "calkit/base/checked.h"
+#include "calkit/base/process.h"
+#include "convert.h"
+
+namespace calkit::onnx {
+namespace {
+
+constexpr std::uint64_t kAlignment = 4096;
+constexpr std::uint64_t kMaxModelBytes = (2ull << 30) - 1;
+
+Status pad_to_alignment(StagedFile& file) {
+  static constexpr std::byte kZeros[kAlignment] = {};
+  const std::uint64_t over = file.size() % kAlignment;
+  if (over == 0) return {};
+  return file.write(std::span(kZeros, static_cast<std::size_t>(kAlignment - over)));
+}
+
+/// The tensor in the type that the initialiser states.
+Result<Tensor> stated_tensor(const Initializer& tensor) {
+  if (!tensor.data)
+    return Error{ErrorKind::kInput, fmt::format("tensor '{}' has no data to write", tensor.name),
+                 "load the model with its tensors; 4-bit, 8-bit float and string tensors cannot be written"};
+  const auto dtype = to_dtype(tensor.type);
+  if (!dtype)
+    return Error{ErrorKind::kInput, fmt::format("tensor '{}' is {}", tensor.name, element_type_name(tensor.type))};
+  if (tensor.data->dtype() == *dtype) return *tensor.data;
+  return convert(*tensor.data, *dtype);
+}
+
+Result<ExternalRange> write_external(const Initializer& tensor, StagedFile& file) {
+  if (interrupted()) return interrupted_error();
+  CALKIT_TRY(const Tensor stated, stated_tensor(tensor));
+  CALKIT_CHECK_OK(pad_to_alignment(file));
+  const ExternalRange range{file.size(), stated.bytes()};
+  CALKIT_CHECK_OK(file.write(std::span(stated.raw(), stated.bytes())));
+  return range;
+}
+
+void refer(const std::string& location, const ExternalRange& range, ::onnx::TensorProto& out) {
+  out.set_data_location(::onnx::TensorProto::EXTERNAL);
+  const std::pair<const char*, std::string> entries[] = {
+      {"location", location}, {"offset", fmt::format("{}", range.offset)}, {"length", fmt::format("{}", range.length)}};
+  for (const auto& [key, value] : entries) {
+    auto* entry = out.add_external_data();
+    entry->set_key(key);
+    entry->set_value(value);
+  }
+}
+
+Status write_model(const ::onnx::ModelProto& proto, const std::filesystem::path& path) {
+  if (proto.ByteSizeLong() > kMaxModelBytes)
+    return Error{ErrorKind::kInput,
+                 fmt::format("{}: {} bytes; at most {} fit into one ONNX file", path.string(), proto.ByteSizeLong(),
+                             kMaxModelBytes),
+                 "save with external data"};
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    if (!proto.SerializeToCodedStream(&coded)) return Error{ErrorKind::kInternal, "an ONNX model did not serialise"};
+  }
+  return write_file(path, bytes);
+}
+
+}  // namespace
+
+Status save(const Model& model, const std::filesystem::path& path, const SaveOptions& options) {
+  const bool external = !options.external_name.empty();
+  const bool refers = external && options.shared && !options.shared->empty();
+  CALKIT_TRY(::onnx::ModelProto proto, to_proto(model), "writing " + path.string());
+  std::optional<StagedFile> weights;
+  for (const Initializer& tensor : model.graph.initializers) {
+    auto& made = *proto.mutable_graph()->add_initializer();
+    describe(tensor, made);
+    const auto placed = refers ? options.shared->find(tensor.name) : decltype(options.shared->end()){};
+    if (refers && placed != options.shared->end()) {
+      if (placed->second.length != tensor.bytes)
+        return Error{ErrorKind::kInternal,
+                     fmt::format("tensor '{}' differs between two graphs of one weights file", tensor.name)};
+      refer(options.external_name, placed->second, made);
+    } else if (external && !refers && tensor.bytes >= options.external_from) {
+      if (!weights) {
+        CALKIT_TRY(StagedFile created, StagedFile::create(path.parent_path() / options.external_name));
+        weights = std::move(created);
+      }
+      CALKIT_TRY(const ExternalRange range, write_external(tensor, *weights), "writing tensor " + tensor.name);
+      refer(options.external_name, range, made);
+      if (options.shared) (*options.shared)[tensor.name] = range;
+      if (options.written) options.written(tensor);
+    } else {
+      CALKIT_TRY(const Tensor stated, stated_tensor(tensor));
+      made.set_raw_data(stated.raw(), stated.bytes());
+    }
+  }
+  if (weights) CALKIT_CHECK_OK(weights->commit());
+  return write_model(proto, path);
+}
+
+Status check_file(const std::filesystem::path& path, bool full) {
+  try {
+    ::onnx::checker::check_model(path.string(), full);
+    return {};
+  } catch (const std::exception& problem) {
+    return input_error(path.string(), "", problem.what(), "a model that ONNX's checker accepts");
+  }
+}
+
+}  // namespace calkit::onnx
