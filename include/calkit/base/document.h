@@ -19,28 +19,30 @@ struct ReadLimits {
   std::uint32_t max_depth = 64;
 };
 
-/// Parses one JSON document (RFC 8259, UTF-8, no BOM). kInput for: duplicate keys, depth, bad UTF-8, trailing bytes, NaN,
-/// an integer outside [-2^63, 2^64), a double that overflows.
+/// Parses one JSON document (RFC 8259, UTF-8, no BOM). kInput for: duplicate keys, depth, bad UTF-8, trailing bytes,
+/// NaN, an integer outside [-2^63, 2^64), a double that overflows.
 /// @param file the name used in messages.
 Result<Value> parse_json(std::string_view text, std::string_view file, const ReadLimits& limits = {});
 
-/// Parses one YAML document of the safe subset: plain mappings, sequences and scalars. kInput for: duplicate keys, anchors,
-/// aliases, tags, merge keys, a second document, depth, bad UTF-8, and plain scalars whose reading differs between YAML
-/// versions (`010`, `0x10`, `+5`, `no`, `1e3` as an integer, `.nan`): quote them or write plain decimals.
+/// Parses one YAML document of the safe subset: plain mappings, sequences and scalars. kInput for: duplicate keys,
+/// anchors, aliases, tags, merge keys, a second document, depth, bad UTF-8, and plain scalars whose reading differs
+/// between YAML versions (`010`, `0x10`, `+5`, `no`, `1e3` as an integer, `.nan`): quote them or write plain decimals.
 Result<Value> parse_yaml(std::string_view text, std::string_view file, const ReadLimits& limits = {});
 
 /// Reads and parses a file; messages name the path as it was given.
 Result<Value> read_json(const std::filesystem::path& path, const ReadLimits& limits = {});
 Result<Value> read_yaml(const std::filesystem::path& path, const ReadLimits& limits = {});
 /// JSON lines: only U+000A ends a record; blank last line allowed; each error names the line.
-Result<std::vector<Value>> parse_json_lines(std::string_view text, std::string_view file, const ReadLimits& limits = {});
+Result<std::vector<Value>> parse_json_lines(std::string_view text, std::string_view file,
+                                            const ReadLimits& limits = {});
 Result<std::vector<Value>> read_json_lines(const std::filesystem::path& path, const ReadLimits& limits = {});
 
 struct WriteStyle {
   bool sorted = true;  ///< members by byte order of the key; false keeps their order
   int indent = 2;      ///< -1: one line
 };
-/// JSON text without a final line feed. Doubles are printed in the shortest form that reads back the same; integers exact.
+/// JSON text without a final line feed. Doubles are printed in the shortest form that reads back the same; integers
+/// exact.
 std::string to_json(const Value& value, const WriteStyle& style = {});
 
 /// The nearest of `known` to `word` (edit distance <= 1/3 of its length + 1), or empty.

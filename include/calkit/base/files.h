@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,8 +38,8 @@ class MappedFile {
   std::uint64_t size_ = 0;
 };
 
-/// A folder that nothing opened through it can leave: openat2(RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS), or a walk with
-/// O_NOFOLLOW where the kernel lacks it. Every relative path that came from a file is opened through a Root.
+/// A folder that nothing opened through it can leave: openat2(RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS), or a walk
+/// with O_NOFOLLOW where the kernel lacks it. Every relative path that came from a file is opened through a Root.
 class Root {
  public:
   static Result<Root> open(const std::filesystem::path& dir);
@@ -55,6 +56,9 @@ class Root {
     std::uint64_t links = 1;
   };
   Result<FileInfo> stat(std::string_view relative) const;
+  using ChunkSink = std::function<Status(std::span<const std::byte>)>;
+  /// Hands the file over in pieces of at most 1 MiB; kInput when it changed meanwhile.
+  Status read_chunks(std::string_view relative, const ChunkSink& sink) const;
 
  private:
   Root() = default;
@@ -66,7 +70,8 @@ class Root {
 /// Empty if `relative` is a plain relative path that stays inside its folder; else the reason it is not.
 std::string unsafe_path_reason(std::string_view relative);
 
-/// Relative paths of all regular files under `dir`, sorted by bytes. Symlinks and special files are an error that names them.
+/// Relative paths of all regular files under `dir`, sorted by bytes. Symlinks and special files are an error that names
+/// them.
 Result<std::vector<std::string>> list_tree(const std::filesystem::path& dir);
 
 /// Writes a file: temporary sibling, fsync, rename. On error or interrupt the old file is untouched.

@@ -12,6 +12,8 @@
 
 namespace calkit {
 
+class Root;
+
 class Sha256 {
  public:
   Sha256();
@@ -34,8 +36,11 @@ struct FileDigest {
   std::string sha256;  ///< 64 hex
   std::uint64_t bytes = 0;
 };
-/// Hashes a regular file in bounded memory, each byte read once. kInput if it is no regular file, kIo if it cannot be read.
+/// Hashes a regular file in bounded memory, each byte read once. kInput if it is no regular file, kIo if it cannot be
+/// read.
 Result<FileDigest> hash_file(const std::filesystem::path& path);
+/// The same for a file inside a Root, which it cannot leave.
+Result<FileDigest> hash_file(const Root& root, std::string_view relative);
 /// A digest of a folder: SHA-256 over sorted lines "<sha256>  <relative path>\n" of all regular files under it.
 Result<FileDigest> hash_tree(const std::filesystem::path& dir);
 

@@ -9,7 +9,7 @@
 namespace calkit {
 
 struct HostFacts {
-  std::string cpu;     ///< model name, or "unknown"
+  std::string cpu;          ///< model name, or "unknown"
   std::uint32_t cores = 0;  ///< usable by this process
   std::uint64_t memory_bytes = 0;
   std::string kernel;  ///< uname release

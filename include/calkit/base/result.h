@@ -1,5 +1,6 @@
 #pragma once
-/// Result<T>: a value or an Error. Fallible functions return it; nothing in the library throws on purpose, prints or exits.
+/// Result<T>: a value or an Error. Fallible functions return it; nothing in the library throws on purpose, prints or
+/// exits.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,7 +23,8 @@ enum class ErrorKind {
   kInterrupted,  ///< SIGINT or SIGTERM; nothing half-written is left
 };
 
-/// An error as it is shown to a person: `message` says where, what was found and what is allowed; `hint` says what to do.
+/// An error as it is shown to a person: `message` says where, what was found and what is allowed; `hint` says what to
+/// do.
 struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;
@@ -87,17 +89,17 @@ class [[nodiscard]] Status {
 #define CALKIT_CONCAT_(a, b) a##b
 #define CALKIT_CONCAT(a, b) CALKIT_CONCAT_(a, b)
 
-/// CALKIT_TRY(const auto spec, read_spec(file), "reading config.json"): declares the value or returns the error with a frame.
-/// The frame (third argument) is optional and is only evaluated on failure.
-#define CALKIT_TRY(declaration, expression, ...)                                                    \
-  auto CALKIT_CONCAT(calkit_result_, __LINE__) = (expression);                                      \
-  if (!CALKIT_CONCAT(calkit_result_, __LINE__).ok())                                                \
+/// CALKIT_TRY(const auto spec, read_spec(file), "reading config.json"): declares the value or returns the error with a
+/// frame. The frame (third argument) is optional and is only evaluated on failure.
+#define CALKIT_TRY(declaration, expression, ...)                                                        \
+  auto CALKIT_CONCAT(calkit_result_, __LINE__) = (expression);                                          \
+  if (!CALKIT_CONCAT(calkit_result_, __LINE__).ok())                                                    \
     return std::move(CALKIT_CONCAT(calkit_result_, __LINE__)).error().during(std::string{__VA_ARGS__}); \
   declaration = std::move(CALKIT_CONCAT(calkit_result_, __LINE__)).value()
 
 /// CALKIT_CHECK_OK(write(report), "writing the report"): returns the error, if there is one, with a frame.
-#define CALKIT_CHECK_OK(expression, ...)                                         \
-  do {                                                                           \
-    if (auto calkit_status = (expression); !calkit_status.ok())                  \
-      return std::move(calkit_status).error().during(std::string{__VA_ARGS__});  \
+#define CALKIT_CHECK_OK(expression, ...)                                        \
+  do {                                                                          \
+    if (auto calkit_status = (expression); !calkit_status.ok())                 \
+      return std::move(calkit_status).error().during(std::string{__VA_ARGS__}); \
   } while (false)

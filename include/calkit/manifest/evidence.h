@@ -27,21 +27,21 @@ Result<EvidenceFile> evidence_file(std::string role, const std::filesystem::path
 
 /// A figure that was measured, or null with the reason why it was not.
 struct Figure {
-  std::string name;             ///< carries its unit: "logits_nmse_max", "ttft_p50_ns"
+  std::string name;  ///< carries its unit: "logits_nmse_max", "ttft_p50_ns"
   std::optional<double> value;
   std::string unit;
   std::optional<std::uint64_t> n;
-  std::string how;              ///< how it was measured; or, when value is null, why there is none
+  std::string how;  ///< how it was measured; or, when value is null, why there is none
 };
 
 struct EvidenceDevice {
-  std::string kind = "none";    ///< "none", "emulated", "plugin"
+  std::string kind = "none";  ///< "none", "emulated", "plugin"
   std::string name;
   std::optional<std::string> runtime_version, driver_version, firmware_version;  ///< null: the device has none to tell
 };
 
 struct Evidence {
-  std::string command;               ///< "triage", "freeze-baseline", ...
+  std::string command;  ///< "triage", "freeze-baseline", ...
   std::vector<std::string> argv;
   EvidenceDevice device;
   std::vector<EvidenceFile> inputs, outputs;
@@ -56,12 +56,13 @@ struct Evidence {
   std::string started_utc, finished_utc;
   double duration_s = 0;
   std::chrono::steady_clock::time_point started_at{};
-  std::string file;                   ///< where it was read from or written to
+  std::string file;  ///< where it was read from or written to
 };
 
 /// Fills command, argv and the start of the clock.
 Evidence start_evidence(std::string command, std::vector<std::string> argv);
-/// Writes DIR/<command>-<time>-<8 hex of its content>.json and returns the path. `env` holds host, version, commit and times.
+/// Writes DIR/<command>-<time>-<8 hex of its content>.json and returns the path. `env` holds host, version, commit and
+/// times.
 Result<std::filesystem::path> write_evidence(const std::filesystem::path& dir, Evidence& evidence);
 Result<Evidence> read_evidence(const std::filesystem::path& path);
 /// All records of a folder, oldest first; other files are ignored, a damaged record is an error.

@@ -1,0 +1,100 @@
+#include "tree_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calkit/base/text.h"
+
+namespace calkit {
+namespace {
+
+/// Two members of one key, or nullptr. Sorting keeps hostile keys from costing more than n log n.
+std::pair<const Value::Member*, const Value::Member*> find_repeated_key(const Value::Object& members) {
+  constexpr std::size_t kFew = 16;
+  if (members.size() <= kFew) {
+    for (std::size_t i = 1; i < members.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (members[i].first == members[j].first) return {&members[j], &members[i]};
+      }
+    }
+    return {};
+  }
+  std::vector<const Value::Member*> sorted;
+  sorted.reserve(members.size());
+  for (const Value::Member& member : members) sorted.push_back(&member);
+  std::sort(sorted.begin(), sorted.end(), [](const Value::Member* a, const Value::Member* b) {
+    const int order = a->first.compare(b->first);
+    return order != 0 ? order < 0 : a < b;
+  });
+  const auto twin =
+      std::adjacent_find(sorted.begin(), sorted.end(),
+                         [](const Value::Member* a, const Value::Member* b) { return a->first == b->first; });
+  if (twin == sorted.end()) return {};
+  return {*twin, *(twin + 1)};
+}
+
+}  // namespace
+
+std::string at_line(std::string_view file, std::uint32_t line) {
+  return fmt::format("{}:{}", file, line);
+}
+
+bool TreeBuilder::begin(Value container, Position at) {
+  if (open_.size() >= max_depth_)
+    return refuse(at, fmt::format("nesting deeper than {}", max_depth_), fmt::format("at most {} levels", max_depth_));
+  Value* placed = place(std::move(container), at);
+  open_.push_back(placed);
+  return true;
+}
+
+bool TreeBuilder::end() {
+  const Value* closed = open_.back();
+  open_.pop_back();
+  const Value::Object* members = closed->if_object();
+  if (!members) return true;
+  const auto [first, second] = find_repeated_key(*members);
+  if (!first) return true;
+  return refuse(Position{second->second.line, 1},
+                fmt::format("key {} given twice (lines {} and {})", Value(first->first).describe(), first->second.line,
+                            second->second.line),
+                "each key once");
+}
+
+Value* TreeBuilder::place(Value value, Position at) {
+  value.line = at.line;
+  value.column = at.column;
+  if (open_.empty()) {
+    root_ = std::move(value);
+    return &root_;
+  }
+  Value& parent = *open_.back();
+  if (Value::Object* members = parent.if_object()) {
+    members->emplace_back(std::move(*pending_key_), std::move(value));
+    pending_key_.reset();
+    return &members->back().second;
+  }
+  Value::Array& items = *parent.if_array();
+  items.push_back(std::move(value));
+  return &items.back();
+}
+
+Status check_text(std::string_view text, std::string_view file, const ReadLimits& limits) {
+  if (text.size() > limits.max_bytes)
+    return input_error(file, {}, fmt::format("{} bytes", text.size()),
+                       fmt::format("at most {} bytes", limits.max_bytes));
+  if (text.starts_with("\xEF\xBB\xBF"))
+    return input_error(at_line(file, 1), {}, "a byte order mark", "UTF-8 without one", "save the file without a BOM");
+  std::size_t bad = text.find('\0');
+  std::string found = "a NUL byte";
+  if (bad == std::string_view::npos) {
+    bad = invalid_utf8_at(text);
+    if (bad == std::string_view::npos) return {};
+    found =
+        fmt::format("the byte {:#04x}, which is not UTF-8, at offset {}", static_cast<unsigned char>(text[bad]), bad);
+  }
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n');
+  return input_error(at_line(file, static_cast<std::uint32_t>(line)), {}, found, "UTF-8 text");
+}
+
+}  // namespace calkit

@@ -1,0 +1,97 @@
+#include "calkit/base/value.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace calkit {
+
+std::optional<std::int64_t> Value::if_int() const {
+  if (const auto* v = std::get_if<std::int64_t>(&data_)) return *v;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Value::if_uint() const {
+  if (const auto* v = std::get_if<std::uint64_t>(&data_)) return *v;
+  if (const auto* v = std::get_if<std::int64_t>(&data_); v && *v >= 0) return static_cast<std::uint64_t>(*v);
+  return std::nullopt;
+}
+
+std::optional<double> Value::if_number() const {
+  if (const auto* v = std::get_if<double>(&data_)) return *v;
+  if (const auto* v = std::get_if<std::int64_t>(&data_)) return static_cast<double>(*v);
+  if (const auto* v = std::get_if<std::uint64_t>(&data_)) return static_cast<double>(*v);
+  return std::nullopt;
+}
+
+const Value* Value::find(std::string_view key) const {
+  if (const Object* members = if_object()) {
+    for (const Member& member : *members) {
+      if (member.first == key) return &member.second;
+    }
+  }
+  return nullptr;
+}
+
+Value* Value::find(std::string_view key) {
+  return const_cast<Value*>(std::as_const(*this).find(key));
+}
+
+Value& Value::set(std::string_view key, Value value) {
+  if (!is_object()) data_ = Object{};
+  if (Value* old = find(key)) {
+    *old = std::move(value);
+    return *old;
+  }
+  Object& members = *if_object();
+  members.emplace_back(std::string(key), std::move(value));
+  return members.back().second;
+}
+
+void Value::push(Value value) {
+  if (!is_array()) data_ = Array{};
+  if_array()->push_back(std::move(value));
+}
+
+namespace {
+/// The text without control characters, cut at `most` bytes but never inside a UTF-8 sequence.
+std::string shown(std::string_view text, std::size_t most) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool starts_character = (byte & 0xC0) != 0x80;
+    if (starts_character && out.size() >= most) return out + "...";
+    if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+}  // namespace
+
+std::string Value::describe() const {
+  constexpr std::size_t kMostShown = 60;
+  if (is_null()) return "null";
+  if (const bool* v = if_bool()) return *v ? "true" : "false";
+  if (const auto v = if_int()) return fmt::format("{}", *v);
+  if (const auto v = if_uint()) return fmt::format("{}", *v);
+  if (const auto* v = std::get_if<double>(&data_)) return fmt::format("{}", *v);
+  if (const std::string* v = if_string()) return fmt::format("\"{}\"", shown(*v, kMostShown));
+  if (const Array* v = if_array()) return fmt::format("an array of {}", v->size());
+  return "an object";
+}
+
+bool operator==(const Value& a, const Value& b) {
+  const Value::Object* left = a.if_object();
+  const Value::Object* right = b.if_object();
+  if (!left || !right) return a.data_ == b.data_;
+  return left->size() == right->size() && std::all_of(left->begin(), left->end(), [&b](const Value::Member& member) {
+           const Value* other = b.find(member.first);
+           return other && *other == member.second;
+         });
+}
+
+}  // namespace calkit
