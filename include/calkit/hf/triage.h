@@ -12,13 +12,13 @@ namespace calkit::hf {
 enum class Verdict { kPass, kFail, kNote };  ///< a note is advice and never fails
 
 struct TriageRule {
-  std::string id;       ///< "dense-decoder", "norm", "kv-fits", ...
-  std::string text;     ///< what the rule asks
+  std::string id;    ///< "dense-decoder", "norm", "kv-fits", ...
+  std::string text;  ///< what the rule asks
   std::string found;
   std::string allowed;
-  std::string source;   ///< "config.json /num_key_value_heads", "tensor headers", "--context"
+  std::string source;  ///< "config.json /num_key_value_heads", "tensor headers", "--context"
   Verdict verdict = Verdict::kFail;
-  std::string status;   ///< C0..C4 when the rule holds as found
+  std::string status;  ///< C0..C4 when the rule holds as found
 };
 
 struct TriageReport {
