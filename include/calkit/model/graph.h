@@ -40,7 +40,8 @@ struct ExportReport {
   std::uint64_t prefill_nodes = 0, decode_nodes = 0, weight_bytes = 0;
 };
 /// Writes OUT/{prefill.onnx, decode.onnx, weights.bin, contract.json} atomically; both graphs share weights.bin and
-/// pass ONNX's full check before they appear.
+/// pass ONNX's full check before they appear. Equal inputs give equal bytes. Weights are streamed: what a widened model
+/// needs is one tensor at a time. kInput if `out` is a folder with other things in it.
 Result<ExportReport> export_onnx(const std::filesystem::path& model_dir, const std::filesystem::path& out, DType dtype);
 
 /// contract.json, schema calkit.onnx-contract/1: axes, inputs, outputs, which dims vary, what the logits are, KV
@@ -51,6 +52,9 @@ struct Contract {
   std::string prefill_file, decode_file, weights_file;
   std::string prefill_sha256, decode_sha256, weights_sha256, config_sha256;
 };
+/// Reads and checks the document; the files it names are opened by nobody yet.
 Result<Contract> read_contract(const std::filesystem::path& onnx_dir);
+/// kInput if a file that the contract names is missing or its SHA-256 is another.
+Status check_contract_files(const std::filesystem::path& onnx_dir, const Contract& contract);
 
 }  // namespace calkit::model
