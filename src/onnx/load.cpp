@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <onnx/shape_inference/implementation.h>
 
+#include <set>
 #include <utility>
 
 #include "convert.h"
@@ -73,6 +74,30 @@ std::string infer(::onnx::ModelProto& proto) {
   }
 }
 
+/// Symbols that the file itself uses.
+void collect_symbols(const Graph& graph, std::set<std::string>& out) {
+  for (const auto* list : {&graph.inputs, &graph.outputs, &graph.value_info})
+    for (const ValueInfo& value : *list)
+      for (const Dim& dim : value.shape.value_or(std::vector<Dim>{}))
+        if (const auto* symbol = std::get_if<std::string>(&dim.value)) out.insert(*symbol);
+  for (const Node& node : graph.nodes)
+    for (const Attribute& attribute : node.attributes)
+      for (const auto& inner : attribute.graphs) collect_symbols(*inner, out);
+}
+
+/// Upstream's inference names each axis it does not know ("unk__7"); those are unknown to us too.
+void forget_new_symbols(Graph& graph, const std::set<std::string>& known) {
+  for (auto* list : {&graph.inputs, &graph.outputs, &graph.value_info})
+    for (ValueInfo& value : *list) {
+      if (!value.shape) continue;
+      for (Dim& dim : *value.shape)
+        if (const auto* symbol = std::get_if<std::string>(&dim.value); symbol && !known.contains(*symbol)) dim = Dim{};
+    }
+  for (Node& node : graph.nodes)
+    for (Attribute& attribute : node.attributes)
+      for (const auto& inner : attribute.graphs) forget_new_symbols(*inner, known);
+}
+
 void add_initializer(const Initializer& tensor, ::onnx::GraphProto& graph) {
   auto* made = graph.add_initializer();
   describe(tensor, *made);
@@ -111,6 +136,8 @@ Result<Outline> load_outline(const std::filesystem::path& path) {
     out.inference_note = "not tried on a graph whose structure is broken";
     return out;
   }
+  std::set<std::string> symbols;
+  collect_symbols(out.model.graph, symbols);
   auto& graph = *parsed.proto.mutable_graph();
   for (const Initializer& tensor : out.model.graph.initializers) add_initializer(tensor, graph);
   out.inference_note = infer(parsed.proto);
@@ -121,6 +148,7 @@ Result<Outline> load_outline(const std::filesystem::path& path) {
   std::vector<Initializer> tensors = std::move(out.model.graph.initializers);
   CALKIT_TRY(out.model, convert_model(shapes, again));
   out.model.graph.initializers = std::move(tensors);
+  forget_new_symbols(out.model.graph, symbols);
   return out;
 }
 
@@ -133,6 +161,9 @@ Result<Model> infer_shapes(const Model& model) {
     return Error{ErrorKind::kInput, "shape inference failed: " + note};
   out.graph.initializers = model.graph.initializers;
   out.graph.value_info = values_from_proto(proto.graph().value_info());
+  std::set<std::string> symbols;
+  collect_symbols(model.graph, symbols);
+  forget_new_symbols(out.graph, symbols);
   return out;
 }
 

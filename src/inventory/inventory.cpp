@@ -1,0 +1,87 @@
+#include "calkit/inventory/inventory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "calkit/onnx/io.h"
+#include "walk.h"
+
+namespace calkit::inventory {
+namespace {
+
+constexpr std::int64_t kFirstOverridableIr = 4;  // before, initialisers had to be listed as inputs
+
+void head(const onnx::Model& model, Inventory& out) {
+  out.ir_version = model.ir_version;
+  for (const auto& [domain, version] : model.opsets) out.opsets[domain.empty() ? "ai.onnx" : domain] = version;
+  out.producer = model.producer_name;
+  if (!model.producer_version.empty()) out.producer += " " + model.producer_version;
+  for (const onnx::Function& function : model.functions)
+    out.functions.push_back(fmt::format("{}:{}", function.domain, function.name));
+}
+
+void inputs_and_outputs(const onnx::Model& model, Inventory& out) {
+  std::set<std::string_view> weights;
+  for (const onnx::Initializer& tensor : model.graph.initializers) weights.insert(tensor.name);
+  for (const onnx::ValueInfo& value : model.graph.inputs) {
+    if (!weights.contains(value.name)) {
+      out.inputs.push_back(value);
+      continue;
+    }
+    out.parameters.push_back(value.name);
+    if (model.ir_version >= kFirstOverridableIr) out.overridable.push_back(value.name);
+  }
+  out.outputs = model.graph.outputs;
+}
+
+// Axes: a symbol joins values, a number is fixed, and a stated 0 is an empty tensor, not "dynamic".
+void axes(Inventory& out) {
+  for (const auto* list : {&out.inputs, &out.outputs})
+    for (const onnx::ValueInfo& value : *list) {
+      if (!value.shape) continue;
+      for (std::size_t axis = 0; axis < value.shape->size(); ++axis) {
+        const auto& dim = (*value.shape)[axis].value;
+        const std::string place = fmt::format("{}[{}]", value.name, axis);
+        if (const auto* symbol = std::get_if<std::string>(&dim)) out.symbols[*symbol].push_back(place);
+        const auto* number = std::get_if<std::int64_t>(&dim);
+        if (number && *number == 0)
+          out.findings.push_back({Finding::Severity::kNote, place +
+                                                                " is stated as 0: the tensor is always empty; an axis "
+                                                                "that varies needs a symbol"});
+      }
+    }
+}
+
+}  // namespace
+
+bool Inventory::passed() const {
+  return std::none_of(findings.begin(), findings.end(),
+                      [](const Finding& f) { return f.severity == Finding::Severity::kError; });
+}
+
+Result<Inventory> take_inventory(const std::filesystem::path& graph) {
+  CALKIT_TRY(const onnx::Outline outline, onnx::load_outline(graph), "reading the graph");
+  Inventory out;
+  out.file = graph.string();
+  std::error_code ignored;
+  out.file_bytes = std::filesystem::file_size(graph, ignored);
+  for (const std::string& problem : outline.problems) out.findings.push_back({Finding::Severity::kError, problem});
+  out.inference_note = outline.inference_note;
+  head(outline.model, out);
+  inputs_and_outputs(outline.model, out);
+  if (!out.overridable.empty())
+    out.findings.push_back(
+        {Finding::Severity::kNote,
+         fmt::format(
+             "{} initialisers are also inputs (first: '{}'): a caller may replace them, so they cannot be folded",
+             out.overridable.size(), out.overridable.front())});
+  axes(out);
+  Walk(outline.model, out).run();
+  return out;
+}
+
+}  // namespace calkit::inventory
