@@ -5,6 +5,7 @@
 
 #include "calkit/base/document.h"
 #include "calkit/base/files.h"
+#include "calkit/base/text.h"
 #include "tree_builder.h"
 
 namespace calkit {
@@ -48,6 +49,15 @@ class TokenTracker {
   std::size_t at_ = 0;
   std::size_t line_start_ = 0;
 };
+
+/// What nlohmann says, without its "[json.exception.NAME.N] parse error at line L, column C: ": our position is better.
+std::string detail_of(std::string_view what) {
+  constexpr std::size_t kMostShown = 160;
+  if (const std::size_t bracket = what.find("] "); bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
+  if (const std::size_t colon = what.find(": "); what.starts_with("parse error") && colon != std::string_view::npos)
+    what.remove_prefix(colon + 2);
+  return printable(what, kMostShown);
+}
 
 /// nlohmann's event interface: nothing is stored that our limits have not seen.
 class JsonEvents {
@@ -98,13 +108,7 @@ class JsonEvents {
     const auto before = text_.substr(0, read == 0 ? 0 : read - 1);
     const auto line = first_line_ + static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
     const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-    // "[json.exception...] parse error at line 1, column 2: syntax error while ...": our own position is the better
-    // one.
-    const std::string_view what = problem.what();
-    const std::size_t colon = what.find(": ");
-    std::string detail = Value(what.substr(colon == std::string_view::npos ? 0 : colon + 2)).describe();
-    return tree_.refuse(Position{line, 1},
-                        fmt::format("a fault at column {}: {}", column, detail.substr(1, detail.size() - 2)),
+    return tree_.refuse(Position{line, 1}, fmt::format("a fault at column {}: {}", column, detail_of(problem.what())),
                         "one JSON document (RFC 8259)");
   }
 

@@ -2,6 +2,12 @@
 
 namespace calkit {
 
+// Out of line: inlined into every CALKIT_TRY, it is code nobody runs, and GCC 12 warns about its own string moves.
+Error&& Error::during(std::string frame) && {
+  if (!frame.empty()) context.push_back(std::move(frame));
+  return std::move(*this);
+}
+
 Error input_error(std::string_view file, std::string_view field, std::string_view found, std::string_view allowed,
                   std::string hint) {
   std::string text;

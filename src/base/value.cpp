@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "calkit/base/text.h"
 
 namespace calkit {
 
@@ -54,32 +55,13 @@ void Value::push(Value value) {
   if_array()->push_back(std::move(value));
 }
 
-namespace {
-/// The text without control characters, cut at `most` bytes but never inside a UTF-8 sequence.
-std::string shown(std::string_view text, std::size_t most) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool starts_character = (byte & 0xC0) != 0x80;
-    if (starts_character && out.size() >= most) return out + "...";
-    if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-}  // namespace
-
 std::string Value::describe() const {
-  constexpr std::size_t kMostShown = 60;
   if (is_null()) return "null";
   if (const bool* v = if_bool()) return *v ? "true" : "false";
   if (const auto v = if_int()) return fmt::format("{}", *v);
   if (const auto v = if_uint()) return fmt::format("{}", *v);
   if (const auto* v = std::get_if<double>(&data_)) return fmt::format("{}", *v);
-  if (const std::string* v = if_string()) return fmt::format("\"{}\"", shown(*v, kMostShown));
+  if (const std::string* v = if_string()) return fmt::format("\"{}\"", printable(*v));
   if (const Array* v = if_array()) return fmt::format("an array of {}", v->size());
   return "an object";
 }

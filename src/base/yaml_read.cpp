@@ -7,6 +7,7 @@
 
 #include "calkit/base/document.h"
 #include "calkit/base/files.h"
+#include "calkit/base/text.h"
 #include "tree_builder.h"
 
 namespace calkit {
@@ -47,8 +48,7 @@ class YamlEvents : public YAML::EventHandler {
     const bool plain = tag == "?" || tag.empty();
     PlainScalar scalar = plain ? read_plain_scalar(value) : PlainScalar{Value(value), {}};
     if (!scalar.problem.empty()) {
-      const std::string shown = Value(value).describe();
-      refuse(mark, fmt::format("{}, which {}", shown.substr(1, shown.size() - 2), scalar.problem),
+      refuse(mark, fmt::format("{}, which {}", printable(value), scalar.problem),
              "a plain decimal number, true, false, null or text", "quote it if it is text");
     }
     if (!tree_.wants_key()) {

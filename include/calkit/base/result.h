@@ -35,10 +35,7 @@ struct Error {
       : kind(error_kind), message(std::move(text)), hint(std::move(what_to_do)) {}
 
   /// Adds a frame: `reading the tokenizer`. Empty frames are dropped.
-  Error&& during(std::string frame) && {
-    if (!frame.empty()) context.push_back(std::move(frame));
-    return std::move(*this);
-  }
+  Error&& during(std::string frame) &&;
 };
 
 /// The usual input error: "FILE: FIELD: found FOUND; allowed: ALLOWED". Empty parts are left out.

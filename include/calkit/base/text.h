@@ -10,6 +10,8 @@ namespace calkit {
 
 /// The byte offset of the first invalid UTF-8 sequence (overlong forms and surrogates included), or npos.
 std::size_t invalid_utf8_at(std::string_view text);
+/// The text as a message may show it: control characters as \xNN, cut after about `most` bytes at a whole character.
+std::string printable(std::string_view text, std::size_t most = 60);
 std::vector<std::string> split(std::string_view text, char separator);
 
 std::string hex_u64(std::uint64_t value);                      ///< "0x1000", lower case
