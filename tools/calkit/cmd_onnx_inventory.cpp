@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "calkit/inventory/inventory.h"
+#include "command.h"
+
+namespace calkit::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> graphs;
+};
+
+Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
+  auto evidence = manifest::start_evidence("onnx-inventory", common.argv);
+  std::vector<inventory::Inventory> inventories;
+  std::string text;
+  std::uint64_t nodes = 0, errors = 0;
+  for (const std::string& graph : opt.graphs) {
+    CALKIT_TRY(auto taken, inventory::take_inventory(graph));
+    CALKIT_TRY(auto input, manifest::evidence_file("onnx", graph));
+    evidence.inputs.push_back(std::move(input));
+    text += (text.empty() ? "" : "\n") + inventory::to_text(taken);
+    nodes += taken.nodes;
+    for (const inventory::Finding& finding : taken.findings) {
+      if (finding.severity != inventory::Finding::Severity::kError) continue;
+      ++errors;
+      evidence.findings.push_back(graph + ": " + finding.text);
+    }
+    inventories.push_back(std::move(taken));
+  }
+  evidence.figures = {
+      {"nodes", static_cast<double>(nodes), "nodes", inventories.size(), "counted over all levels of all graphs"}};
+  evidence.verdict = errors == 0 ? manifest::EvidenceVerdict::kPass : manifest::EvidenceVerdict::kFail;
+  evidence.summary =
+      fmt::format("{} {}, {} nodes, {} {}", inventories.size(), inventories.size() == 1 ? "graph" : "graphs", nodes,
+                  errors, errors == 1 ? "error" : "errors");
+  evidence.details = inventory::to_document(inventories);
+  return finish(common, io, std::move(evidence), text);
+}
+
+}  // namespace
+
+void add_onnx_inventory(CLI::App& root) {
+  auto opt = std::make_shared<Options>();
+  CLI::App* app = add_command(root, "onnx-inventory", "What is in these ONNX files: operators, shapes, types, bytes.",
+                              "  calkit onnx-inventory onnx/prefill.onnx onnx/decode.onnx\n"
+                              "  calkit onnx-inventory any.onnx --json | jq .op_counts",
+                              [opt](const Common& common, Streams io) { return run(*opt, common, io); });
+  app->add_option("GRAPH", opt->graphs, "ONNX files, ours or anyone's")->required();
+}
+
+}  // namespace calkit::cli
