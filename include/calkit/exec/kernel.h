@@ -20,21 +20,29 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   /// @param inputs one per node input; an absent optional is nullptr.
-  /// Writes through `out` exactly once per output that the node names. Errors: kInput for dtypes or shapes the operator does
-  /// not allow, naming node and operand.
+  /// Writes through `out` exactly once per output that the node names. Errors: kInput for dtypes or shapes the operator
+  /// does not allow, naming node and operand.
   virtual Status run(std::span<const Tensor* const> inputs, const OutputAllocator& out) = 0;
   /// Bytes of private (packed) weights.
   virtual std::uint64_t packed_bytes() const { return 0; }
 };
 
+class LinearCache;
+/// Shared by the kernels of several graphs over the same weights: what was packed once is used by all.
+std::shared_ptr<LinearCache> make_linear_cache();
+
 struct KernelOptions {
   int threads = 1;
+  std::shared_ptr<LinearCache> linear_cache;  ///< may be empty
 };
 
-/// Makes the kernel of a node. `constants[i]` is set where input i never changes: weights are packed once from it, and the
-/// executor lets its pages go afterwards. kInput "operator X (domain Y) is not supported" for anything unknown.
-/// Beside ai.onnx, domain "calkit" has one operator:
-///   CacheAttention(q [B,H,S,D], k [B,KVH,S,D], v [B,KVH,S,D], k_cache [B,KVH,C,D], v_cache [B,KVH,C,D], past int32 [B])
+/// Makes the kernel of a node. `constants[i]` is set where input i never changes: weights are packed once from it, and
+/// the executor lets its pages go afterwards. kInput "operator X (domain Y) is not supported" for anything unknown.
+/// Beside ai.onnx, domain "calkit" has two operators:
+///   MatMulNT(x [..., K], w [N, K]) -> [..., N]: x times w transposed, which is how checkpoints store weights; the same
+///     numbers as MatMul(x, Transpose(w)) without the transposed copy.
+///   CacheAttention(q [B,H,S,D], k [B,KVH,S,D], v [B,KVH,S,D], k_cache [B,KVH,C,D], v_cache [B,KVH,C,D], past int32
+///   [B])
 ///     -> y [B,H,S,D]; writes k and v into the caches at positions past..past+S-1 in place, then attends causally.
 ///     Attributes: scale (float). kInput if past + S > C. Same numerics as Attention with past and present.
 Result<std::unique_ptr<Kernel>> make_kernel(const onnx::Node& node, std::span<const Tensor* const> constants,

@@ -12,7 +12,8 @@ namespace calkit::exec {
 
 class LanguageModel {
  public:
-  /// Graphs as model::build_graph makes them (see model/graph.h for the contract). Weights that both share are packed once.
+  /// Graphs as model::build_graph makes them (see model/graph.h for the contract). Weights that both share are packed
+  /// once.
   static Result<LanguageModel> create(onnx::Model prefill, onnx::Model decode, const SessionOptions& options = {});
   ~LanguageModel();
   LanguageModel(LanguageModel&&) noexcept;

@@ -15,13 +15,16 @@ namespace calkit::exec {
 
 struct SessionOptions {
   int threads = 1;
+  /// Shared by sessions over the same weights; empty: the session packs for itself.
+  std::shared_ptr<LinearCache> linear_cache;
   /// Called when a constant's source bytes have been packed and are not needed any more.
   std::function<void(const onnx::Initializer&)> constant_packed;
 };
 
 class Session {
  public:
-  /// Takes the graph (weights may be borrowed from mapped files, which then must stay open), folds constants, packs weights.
+  /// Takes the graph (weights may be borrowed from mapped files, which then must stay open), folds constants, packs
+  /// weights.
   static Result<Session> create(onnx::Model model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;

@@ -1,0 +1,243 @@
+// Attention (opset 23) and calkit:CacheAttention: operands are checked here, attention_core.cpp computes.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "attention_core.h"
+#include "call.h"
+
+namespace calkit::exec {
+namespace {
+
+struct Operand {
+  HeadView view;
+  std::size_t heads = 0, tokens = 0;
+};
+
+Result<Operand> read_operand(const Call& call, std::size_t index, const char* heads_attribute, const Tensor& like) {
+  CALKIT_TRY(const Tensor* tensor, call.input(index));
+  if (tensor->dtype() != DType::kF32 && tensor->dtype() != DType::kBF16)
+    return call.fault(index, tensor_text(*tensor), "f32 or bf16");
+  if (tensor->rank() != 3 && tensor->rank() != 4) return call.fault(index, tensor_text(*tensor), "rank 3 or 4");
+  if (tensor->dtype() != like.dtype() || tensor->rank() != like.rank() || tensor->dim(0) != like.dim(0))
+    return call.fault(index, tensor_text(*tensor), "the type, rank and batch of " + tensor_text(like));
+  Operand out;
+  if (tensor->rank() == 4) {
+    out.heads = static_cast<std::size_t>(tensor->dim(1));
+    out.tokens = static_cast<std::size_t>(tensor->dim(2));
+    out.view = HeadView::of_heads(*tensor);
+    return out;
+  }
+  const std::int64_t heads = call.node.int_or(heads_attribute, 0);
+  if (heads <= 0 || tensor->dim(2) % heads != 0)
+    return call.fault(fmt::format("{} {}", heads_attribute, heads), fmt::format("a divisor of {}", tensor->dim(2)));
+  out.heads = static_cast<std::size_t>(heads);
+  out.tokens = static_cast<std::size_t>(tensor->dim(1));
+  out.view = HeadView::of_merged(*tensor, out.heads);
+  return out;
+}
+
+Status check_heads(const Call& call, const Operand& q, const Operand& k, const Operand& v) {
+  if (k.heads == 0 || q.heads % k.heads != 0)
+    return call.fault(1, fmt::format("{} heads", k.heads), fmt::format("a divisor of the {} query heads", q.heads));
+  if (v.heads != k.heads || v.tokens != k.tokens)
+    return call.fault(2, fmt::format("{} heads, {} tokens", v.heads, v.tokens),
+                      fmt::format("{} heads, {} tokens as K has", k.heads, k.tokens));
+  if (k.view.width != q.view.width)
+    return call.fault(1, fmt::format("head size {}", k.view.width), fmt::format("{} as Q has", q.view.width));
+  return {};
+}
+
+// Copies `tokens` vectors of each head of one batch row, to token `first` and on.
+void copy_tokens(const HeadView& from, std::size_t heads, std::size_t tokens, const HeadView& to, std::size_t first,
+                 std::size_t row) {
+  const std::size_t bytes = from.width * (from.bf16 ? sizeof(BF16) : sizeof(float));
+  for (std::size_t head = 0; head < heads; ++head)
+    for (std::size_t token = 0; token < tokens; ++token)
+      std::memcpy(const_cast<std::byte*>(to.at(row, head, first + token)), from.at(row, head, token), bytes);
+}
+
+// past + new tokens as one tensor [B, heads, P + S, width]: output `index` if the node names it, else a temporary.
+Result<Tensor> join_past(const Call& call, std::size_t index, const Tensor* past, std::size_t past_index,
+                         const Operand& fresh, std::size_t batch, DType dtype) {
+  std::size_t before = 0;
+  const auto n = [](std::size_t v) { return static_cast<std::int64_t>(v); };
+  if (past != nullptr) {
+    if (past->rank() != 4 || past->dtype() != dtype || past->dim(0) != n(batch) || past->dim(1) != n(fresh.heads) ||
+        past->dim(3) != n(fresh.view.width))
+      return call.fault(past_index, tensor_text(*past),
+                        fmt::format("{} [{}, {}, P, {}]", dtype_name(dtype), batch, fresh.heads, fresh.view.width));
+    before = static_cast<std::size_t>(past->dim(2));
+  }
+  const Shape shape = {n(batch), n(fresh.heads), n(before + fresh.tokens), n(fresh.view.width)};
+  const bool named = index < call.node.outputs.size() && !call.node.outputs[index].empty();
+  CALKIT_TRY(Tensor joined, named ? call.out(index, dtype, shape) : Tensor::zeros(dtype, shape));
+  const HeadView to = HeadView::of_heads(joined);
+  for (std::size_t row = 0; row < batch; ++row) {
+    if (past != nullptr) copy_tokens(HeadView::of_heads(*past), fresh.heads, before, to, 0, row);
+    copy_tokens(fresh.view, fresh.heads, fresh.tokens, to, before, row);
+  }
+  return joined;
+}
+
+Result<MaskView> read_mask(const Call& call, const AttentionCall& job, std::size_t keys) {
+  MaskView mask;
+  mask.tensor = call.optional(3);
+  if (mask.tensor == nullptr) return mask;
+  const Tensor& tensor = *mask.tensor;
+  if (tensor.dtype() != DType::kBool && tensor.dtype() != (job.q.bf16 ? DType::kBF16 : DType::kF32))
+    return call.fault(3, tensor_text(tensor), "bool, or the type of Q");
+  const std::size_t wanted[4] = {job.batch, job.heads, job.queries, keys};
+  const auto strides = strides_of(tensor.shape());
+  bool fits = tensor.rank() >= 1 && tensor.rank() <= 4;
+  for (std::size_t axis = 0; fits && axis < tensor.rank(); ++axis) {
+    const std::size_t full = 4 - tensor.rank() + axis;
+    const auto size = static_cast<std::size_t>(tensor.shape()[axis]);
+    const bool last = full == 3;
+    fits = last ? size <= keys : size == 1 || size == wanted[full];
+    mask.strides[full] = size == 1 && !last ? 0 : strides[axis];
+  }
+  if (!fits)
+    return call.fault(
+        3, tensor_text(tensor),
+        fmt::format("a shape that broadcasts to [{}, {}, {}, {}]", job.batch, job.heads, job.queries, keys));
+  mask.keys = static_cast<std::size_t>(tensor.dim(-1));
+  return mask;
+}
+
+float scale_of(const Call& call, std::size_t width) {
+  return call.node.float_or("scale", static_cast<float>(1.0 / std::sqrt(static_cast<double>(width))));
+}
+
+bool names_output(const Call& call, std::size_t index) {
+  return index < call.node.outputs.size() && !call.node.outputs[index].empty();
+}
+
+Status run_attention(const Call& call, int threads) {
+  CALKIT_TRY(const Tensor* first, call.input(0));
+  CALKIT_TRY(const Operand q, read_operand(call, 0, "q_num_heads", *first));
+  CALKIT_TRY(const Operand k, read_operand(call, 1, "kv_num_heads", *first));
+  CALKIT_TRY(const Operand v, read_operand(call, 2, "kv_num_heads", *first));
+  CALKIT_CHECK_OK(check_heads(call, q, k, v));
+  const Tensor *past_key = call.optional(4), *past_value = call.optional(5);
+  if ((past_key == nullptr) != (past_value == nullptr))
+    return call.fault("one of past_key and past_value", "both or none");
+  if (past_key != nullptr && past_key->rank() == 4 && past_value->rank() == 4 && past_key->dim(2) != past_value->dim(2))
+    return call.fault(5, tensor_text(*past_value), "as many tokens as " + tensor_text(*past_key));
+  if (names_output(call, 3)) return call.fault("output qk_matmul_output", "outputs Y, present_key and present_value");
+
+  AttentionCall job;
+  job.batch = static_cast<std::size_t>(first->dim(0));
+  job.heads = q.heads;
+  job.kv_heads = k.heads;
+  job.queries = q.tokens;
+  job.q = q.view;
+  job.k = k.view;
+  job.v = v.view;
+  std::size_t before = 0;
+  std::optional<Tensor> keys, values;  // what job.k and job.v look at
+  if (past_key != nullptr || names_output(call, 1) || names_output(call, 2)) {
+    CALKIT_TRY(keys, join_past(call, 1, past_key, 4, k, job.batch, first->dtype()));
+    CALKIT_TRY(values, join_past(call, 2, past_value, 5, v, job.batch, first->dtype()));
+    job.k = HeadView::of_heads(*keys);
+    job.v = HeadView::of_heads(*values);
+    before = static_cast<std::size_t>(keys->dim(2)) - k.tokens;
+  }
+  job.keys.assign(job.batch, before + k.tokens);
+  job.offsets.assign(job.batch, before);
+  job.causal = call.node.int_or("is_causal", 0) != 0;
+  job.scale = scale_of(call, q.view.width);
+  job.softcap = call.node.float_or("softcap", 0.0f);
+  CALKIT_TRY(job.mask, read_mask(call, job, before + k.tokens));
+  Shape shape = first->shape();
+  shape.back() = static_cast<std::int64_t>(first->rank() == 4 ? v.view.width : v.view.width * q.heads);
+  CALKIT_TRY(Tensor y, call.out(0, first->dtype(), shape));
+  job.y = first->rank() == 4 ? HeadView::of_heads(y) : HeadView::of_merged(y, q.heads);
+  attend(job, threads);
+  return {};
+}
+
+// The caches are operands that the operator writes: [B, KVH, C, D] of the type of q.
+Status check_cache(const Call& call, std::size_t index, const Operand& fresh, const Tensor& q) {
+  CALKIT_TRY(const Tensor* cache, call.input(index));
+  const bool fits = cache->rank() == 4 && cache->dtype() == q.dtype() && cache->dim(0) == q.dim(0) &&
+                    cache->dim(1) == static_cast<std::int64_t>(fresh.heads) &&
+                    cache->dim(3) == static_cast<std::int64_t>(fresh.view.width);
+  if (fits) return {};
+  return call.fault(index, tensor_text(*cache),
+                    fmt::format("{} [{}, {}, C, {}]", dtype_name(q.dtype()), q.dim(0), fresh.heads, fresh.view.width));
+}
+
+Status run_cache_attention(const Call& call, int threads) {
+  CALKIT_TRY(const Tensor* first, call.input(0));
+  if (first->rank() != 4) return call.fault(0, tensor_text(*first), "rank 4");
+  CALKIT_TRY(const Operand q, read_operand(call, 0, "", *first));
+  CALKIT_TRY(const Operand k, read_operand(call, 1, "", *first));
+  CALKIT_TRY(const Operand v, read_operand(call, 2, "", *first));
+  CALKIT_CHECK_OK(check_heads(call, q, k, v));
+  if (k.tokens != q.tokens)
+    return call.fault(1, fmt::format("{} tokens", k.tokens), fmt::format("{} as q has", q.tokens));
+  CALKIT_CHECK_OK(check_cache(call, 3, k, *first));
+  CALKIT_CHECK_OK(check_cache(call, 4, v, *first));
+  CALKIT_TRY(const auto past, call.ints(5));
+  const Tensor &k_cache = *call.inputs[3], &v_cache = *call.inputs[4];
+  const std::int64_t capacity = std::min(k_cache.dim(2), v_cache.dim(2));
+
+  AttentionCall job;
+  job.batch = static_cast<std::size_t>(first->dim(0));
+  if (past.size() != job.batch)
+    return call.fault(5, fmt::format("{} numbers", past.size()), fmt::format("{}", job.batch));
+  job.heads = q.heads;
+  job.kv_heads = k.heads;
+  job.queries = q.tokens;
+  job.q = q.view;
+  job.k = HeadView::of_heads(k_cache);
+  job.v = HeadView::of_heads(v_cache);
+  const auto fresh = static_cast<std::int64_t>(q.tokens);
+  for (const std::int64_t before : past) {
+    if (before < 0 || before > capacity - fresh)
+      return call.fault(5, fmt::format("past {} and {} new tokens", before, fresh),
+                        fmt::format("{} in the cache", capacity));
+    job.offsets.push_back(static_cast<std::size_t>(before));
+    job.keys.push_back(static_cast<std::size_t>(before) + q.tokens);
+  }
+  job.causal = true;
+  job.scale = scale_of(call, q.view.width);
+  CALKIT_TRY(Tensor y, call.out(0, first->dtype(), {first->dim(0), first->dim(1), first->dim(2), v_cache.dim(3)}));
+  job.y = HeadView::of_heads(y);
+  for (std::size_t row = 0; row < job.batch; ++row) {
+    copy_tokens(k.view, k.heads, k.tokens, job.k, job.offsets[row], row);
+    copy_tokens(v.view, v.heads, v.tokens, job.v, job.offsets[row], row);
+  }
+  attend(job, threads);
+  return {};
+}
+
+template <Status (*kRun)(const Call&, int)>
+class AttentionKernel : public Kernel {
+ public:
+  AttentionKernel(const onnx::Node& node, int threads) : node_(node), threads_(threads) {}
+  Status run(std::span<const Tensor* const> inputs, const OutputAllocator& out) override {
+    return kRun(Call{node_, inputs, out}, threads_);
+  }
+  static Result<std::unique_ptr<Kernel>> make(const onnx::Node& node, std::span<const Tensor* const>,
+                                              const KernelOptions& options) {
+    return std::unique_ptr<Kernel>(new AttentionKernel(node, options.threads));
+  }
+
+ private:
+  onnx::Node node_;
+  int threads_;
+};
+
+}  // namespace
+
+void register_attention(Registry& registry) {
+  registry[":Attention"] = {.min_inputs = 3, .max_inputs = 6, .factory = &AttentionKernel<&run_attention>::make};
+  registry["calkit:CacheAttention"] = {
+      .min_inputs = 6, .max_inputs = 6, .factory = &AttentionKernel<&run_cache_attention>::make};
+}
+
+}  // namespace calkit::exec

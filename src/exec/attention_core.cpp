@@ -1,0 +1,152 @@
+#include "attention_core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "dot.h"
+#include "parallel.h"
+
+namespace calkit::exec {
+namespace {
+
+constexpr std::size_t kQueries = 4;  // that share one pass over the keys
+constexpr std::size_t kGrainProducts = 1u << 21;
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+// Softmax in place. A row in which everything is masked attends to nothing: zeros.
+void softmax(float* scores, std::size_t count) {
+  const float largest = count == 0 ? kMasked : *std::max_element(scores, scores + count);
+  if (largest == kMasked) return std::fill(scores, scores + count, 0.0f);
+  float sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += scores[i] = std::exp(scores[i] - largest);
+  const float factor = 1.0f / sum;
+  for (std::size_t i = 0; i < count; ++i) scores[i] *= factor;
+}
+
+Rows rows_of(const HeadView& view, std::size_t batch, std::size_t head) {
+  return {view.at(batch, head, 0), view.bf16, view.token_stride};
+}
+
+struct Query {
+  std::size_t head = 0, token = 0, keys = 0;
+};
+
+class Worker {
+ public:
+  explicit Worker(const AttentionCall& call) : call_(call), isa_(best_isa()) {}
+
+  // All queries of the heads that share one K/V head, a few at a time.
+  void run_group(std::size_t batch, std::size_t kv_head) {
+    const std::size_t group = call_.heads / call_.kv_heads, all = group * call_.queries;
+    for (std::size_t first = 0; first < all; first += kQueries) {
+      Query block[kQueries];
+      const std::size_t count = std::min(kQueries, all - first);
+      for (std::size_t i = 0; i < count; ++i) {
+        block[i].head = kv_head * group + (first + i) / call_.queries;
+        block[i].token = (first + i) % call_.queries;
+        block[i].keys = visible(batch, block[i].token);
+      }
+      run_block(batch, kv_head, block, count);
+    }
+  }
+
+ private:
+  std::size_t visible(std::size_t batch, std::size_t token) const {
+    const std::size_t keys = call_.keys[batch];
+    return call_.causal ? std::min(keys, call_.offsets[batch] + token + 1) : keys;
+  }
+
+  void run_block(std::size_t batch, std::size_t kv_head, const Query* block, std::size_t count) {
+    const std::size_t width = call_.q.width;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < count; ++i) longest = std::max(longest, block[i].keys);
+    q_.resize(kQueries * width);
+    scores_.resize(kQueries * std::max<std::size_t>(1, longest));
+    for (std::size_t i = 0; i < count; ++i)
+      load(call_.q.at(batch, block[i].head, block[i].token), &q_[i * width], width);
+    dot_rows(isa_, q_.data(), width, count, rows_of(call_.k, batch, kv_head), longest, width, scores_.data(), longest);
+    for (std::size_t i = 0; i < count; ++i) finish(batch, kv_head, block[i], &scores_[i * longest]);
+  }
+
+  void finish(std::size_t batch, std::size_t kv_head, const Query& query, float* scores) {
+    for (std::size_t j = 0; j < query.keys; ++j) scores[j] *= call_.scale;
+    if (call_.softcap > 0)
+      for (std::size_t j = 0; j < query.keys; ++j) scores[j] = std::tanh(scores[j] / call_.softcap) * call_.softcap;
+    if (call_.mask.tensor != nullptr) call_.mask.apply(batch, query.head, query.token, scores, query.keys);
+    softmax(scores, query.keys);
+    const std::size_t width = call_.v.width;
+    y_.resize(width);
+    weighted_rows(isa_, scores, query.keys, rows_of(call_.v, batch, kv_head), width, y_.data());
+    std::byte* to = const_cast<std::byte*>(call_.y.at(batch, query.head, query.token));
+    if (call_.y.bf16)
+      narrow(isa_, y_.data(), reinterpret_cast<BF16*>(to), width);
+    else
+      std::copy(y_.begin(), y_.end(), reinterpret_cast<float*>(to));
+  }
+
+  void load(const std::byte* from, float* to, std::size_t width) const {
+    if (call_.q.bf16)
+      widen(isa_, reinterpret_cast<const BF16*>(from), to, width);
+    else
+      std::copy_n(reinterpret_cast<const float*>(from), width, to);
+  }
+
+  const AttentionCall& call_;
+  Isa isa_;
+  std::vector<float> q_, scores_, y_;
+};
+
+}  // namespace
+
+const std::byte* HeadView::at(std::size_t batch, std::size_t head, std::size_t token) const {
+  const std::size_t element = batch * batch_stride + head * head_stride + token * token_stride;
+  return data + element * (bf16 ? sizeof(BF16) : sizeof(float));
+}
+
+HeadView HeadView::of_heads(const Tensor& tensor) {
+  HeadView view{tensor.raw(), tensor.dtype() == DType::kBF16, static_cast<std::size_t>(tensor.dim(3)), 0, 0, 0};
+  view.token_stride = view.width;
+  view.head_stride = view.width * static_cast<std::size_t>(tensor.dim(2));
+  view.batch_stride = view.head_stride * static_cast<std::size_t>(tensor.dim(1));
+  return view;
+}
+
+HeadView HeadView::of_merged(const Tensor& tensor, std::size_t heads) {
+  const auto merged = static_cast<std::size_t>(tensor.dim(2));
+  HeadView view{tensor.raw(), tensor.dtype() == DType::kBF16, merged / heads, 0, 0, 0};
+  view.head_stride = view.width;
+  view.token_stride = merged;
+  view.batch_stride = merged * static_cast<std::size_t>(tensor.dim(1));
+  return view;
+}
+
+void MaskView::apply(std::size_t batch, std::size_t head, std::size_t query, float* scores, std::size_t count) const {
+  const std::size_t first = batch * strides[0] + head * strides[1] + query * strides[2];
+  for (std::size_t j = 0; j < count; ++j) {
+    const std::size_t at = first + j * strides[3];
+    if (j >= keys)
+      scores[j] = kMasked;
+    else if (tensor->dtype() == DType::kBool)
+      scores[j] = tensor->data<std::uint8_t>()[at] != 0 ? scores[j] : kMasked;
+    else if (tensor->dtype() == DType::kBF16)
+      scores[j] += to_float(tensor->data<BF16>()[at]);
+    else
+      scores[j] += tensor->data<float>()[at];
+  }
+}
+
+void attend(const AttentionCall& call, int threads) {
+  const std::size_t groups = call.batch * call.kv_heads;
+  if (groups == 0 || call.queries == 0) return;
+  const std::size_t products = (call.heads / call.kv_heads) * call.queries *
+                               *std::max_element(call.keys.begin(), call.keys.end()) *
+                               std::max<std::size_t>(1, call.q.width);
+  parallel_for(threads, groups, kGrainProducts / std::max<std::size_t>(1, products) + 1,
+               [&](std::size_t begin, std::size_t end) {
+                 Worker worker(call);
+                 for (std::size_t i = begin; i < end; ++i) worker.run_group(i / call.kv_heads, i % call.kv_heads);
+               });
+}
+
+}  // namespace calkit::exec
