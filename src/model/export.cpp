@@ -86,12 +86,6 @@ Result<ExportReport> export_onnx(const std::filesystem::path& model_dir, const s
   report.prefill_nodes = prefill.graph.nodes.size();
   report.decode_nodes = decode.graph.nodes.size();
   report.weight_bytes = parts.weights_file.digest.bytes;
-  const auto evidence = [](const char* role, const std::filesystem::path& dir, const NamedDigest& file) {
-    return manifest::EvidenceFile{role, (dir / file.name).string(), file.digest.sha256, file.digest.bytes};
-  };
-  for (const NamedDigest& input : parts.inputs) report.inputs.push_back(evidence("model", model_dir, input));
-  for (const NamedDigest* file : {&parts.prefill_file, &parts.decode_file, &parts.weights_file})
-    report.outputs.push_back(evidence("onnx", out, *file));
   return report;
 }
 

@@ -16,11 +16,9 @@
 /// Values that probes read: embed, layer.I.input_norm, layer.I.attn_out, layer.I.mlp_out, layer.I.out, final_norm.
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "calkit/hf/checkpoint.h"
 #include "calkit/hf/spec.h"
-#include "calkit/manifest/evidence.h"
 #include "calkit/onnx/model.h"
 
 namespace calkit::model {
@@ -40,7 +38,6 @@ Result<GraphPair> build_graphs(const hf::ModelSpec& spec, const hf::Checkpoint& 
 struct ExportReport {
   std::string prefill_path, decode_path, contract_path, weights_path;
   std::uint64_t prefill_nodes = 0, decode_nodes = 0, weight_bytes = 0;
-  std::vector<manifest::EvidenceFile> inputs, outputs;  ///< with the digests that contract.json states
 };
 /// Writes OUT/{prefill.onnx, decode.onnx, weights.bin, contract.json} atomically; both graphs share weights.bin and
 /// pass ONNX's full check before they appear. Equal inputs give equal bytes. Weights are streamed: what a widened model
