@@ -155,7 +155,7 @@ Result<DType> dtype_of(const std::string& descr, std::string_view where) {
   for (const Descr& known : kDescrs)
     if (known.text == descr) return known.dtype;
   std::string hint;
-  if (descr == "|V2")
+  if (descr.ends_with("V2"))
     hint = "raw 2-byte elements are usually BF16 whose type was lost; save it widened to float32";
   else if (descr.starts_with('>'))
     hint = "big-endian data; save it with array.astype(array.dtype.newbyteorder('<'))";
