@@ -65,6 +65,12 @@ struct VerifyReport {
 /// path, a link, a bomb.
 Result<VerifyReport> verify_bundle(const std::filesystem::path& bundle, const ArchiveLimits& limits = {});
 
+/// What the command prints, and what goes into its record (details: schema calkit.export/1 and calkit.export-verify/1).
+std::string to_text(const WriteReport& report);
+std::string to_text(const VerifyReport& report);
+void record(const WriteReport& report, manifest::Evidence& evidence);
+void record(const VerifyReport& report, manifest::Evidence& evidence);
+
 /// "<64 hex>  <path>" lines with LF. kInput names the line; CR LF is named as such.
 Result<std::map<std::string, std::string>> parse_sums(std::string_view text, std::string_view file);
 
