@@ -1,6 +1,7 @@
 #pragma once
-/// Byte-level BPE from tokenizer.json: added tokens, NFC, Split/ByteLevel pre-tokenizers, BPE, ByteLevel/TemplateProcessing
-/// post-processors, ByteLevel decoder. Ids equal those of Hugging Face `tokenizers`. Anything else in the file is refused by name.
+/// Byte-level BPE from tokenizer.json: added tokens, NFC, Split/ByteLevel pre-tokenizers, BPE,
+/// ByteLevel/TemplateProcessing post-processors, ByteLevel decoder. Ids equal those of Hugging Face `tokenizers`.
+/// Anything else in the file is refused by name.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "calkit/base/result.h"
@@ -41,10 +43,13 @@ class Tokenizer {
   };
   Decoded decode(std::span<const TokenId> ids, bool skip_special_tokens) const;
 
-  std::size_t size() const;     ///< entries, added tokens included
+  std::size_t size() const;  ///< entries, added tokens included
   TokenId max_id() const;
   std::optional<TokenId> id_of(std::string_view token) const;  ///< exact vocabulary or added token
   const std::vector<AddedToken>& added_tokens() const;
+  /// Bytes that the vocabulary has no entry for: as in the peer they vanish from a text. Empty for a whole byte-level
+  /// vocabulary.
+  std::vector<std::uint8_t> missing_bytes() const;
   /// Ids the post-processor puts in front of and behind a text when special tokens are asked for.
   std::pair<std::vector<TokenId>, std::vector<TokenId>> special_frame() const;
 

@@ -1,0 +1,171 @@
+#include "unicode_nfc.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "unicode_table.h"
+
+namespace calkit::hf {
+namespace {
+
+struct CombiningRange {
+  char32_t first = 0, last = 0;
+  std::uint8_t combining = 0;  // canonical combining class, > 0
+};
+struct Decomposition {
+  char32_t from = 0;
+  std::uint16_t at = 0, length = 0;  // the whole decomposition, in the pool
+};
+struct Composition {
+  char32_t first = 0, second = 0, into = 0;
+};
+// All sorted by their first members; Hangul syllables are left to arithmetic.
+struct NfcTables {
+  std::span<const CombiningRange> combining;
+  std::span<const char32_t> pool;
+  std::span<const Decomposition> decompositions;
+  std::span<const Composition> compositions;
+};
+
+#include "unicode_nfc_table.inc"
+
+// Hangul syllables compose and decompose by arithmetic (Unicode, section 3.12).
+constexpr char32_t kSyllables = 0xac00, kLeads = 0x1100, kVowels = 0x1161, kTails = 0x11a7;
+constexpr char32_t kLeadCount = 19, kVowelCount = 21, kTailCount = 28;
+constexpr char32_t kSyllableCount = kLeadCount * kVowelCount * kTailCount;
+
+NfcTables nfc_tables() {
+  return {kCombining, kPool, kDecompositions, kCompositions};
+}
+
+struct Mark {
+  char32_t value = 0;
+  std::uint8_t combining = 0;
+};
+
+std::uint8_t combining_class(char32_t c) {
+  if (c < 0x300) return 0;
+  const auto ranges = nfc_tables().combining;
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), c,
+                                      [](char32_t v, const CombiningRange& r) { return v < r.first; });
+  if (after == ranges.begin() || c > std::prev(after)->last) return 0;
+  return std::prev(after)->combining;
+}
+
+std::span<const char32_t> decomposition(char32_t c) {
+  const auto all = nfc_tables().decompositions;
+  const auto at =
+      std::lower_bound(all.begin(), all.end(), c, [](const Decomposition& d, char32_t v) { return d.from < v; });
+  if (at == all.end() || at->from != c) return {};
+  return nfc_tables().pool.subspan(at->at, at->length);
+}
+
+std::optional<char32_t> compose(char32_t first, char32_t second) {
+  if (first >= kLeads && first < kLeads + kLeadCount && second >= kVowels && second < kVowels + kVowelCount)
+    return kSyllables + ((first - kLeads) * kVowelCount + (second - kVowels)) * kTailCount;
+  if (first >= kSyllables && first < kSyllables + kSyllableCount && (first - kSyllables) % kTailCount == 0 &&
+      second > kTails && second < kTails + kTailCount)
+    return first + (second - kTails);
+  const auto all = nfc_tables().compositions;
+  const auto at = std::lower_bound(all.begin(), all.end(), std::pair{first, second},
+                                   [](const Composition& c, auto key) { return std::pair{c.first, c.second} < key; });
+  if (at == all.end() || at->first != first || at->second != second) return std::nullopt;
+  return at->into;
+}
+
+void push(std::vector<Mark>& out, char32_t c) {
+  out.push_back({c, combining_class(c)});
+}
+
+void decompose(std::vector<Mark>& out, char32_t c) {
+  if (c >= kSyllables && c < kSyllables + kSyllableCount) {
+    const char32_t index = c - kSyllables;
+    push(out, kLeads + index / (kVowelCount * kTailCount));
+    push(out, kVowels + index % (kVowelCount * kTailCount) / kTailCount);
+    if (index % kTailCount != 0) push(out, kTails + index % kTailCount);
+    return;
+  }
+  const auto parts = decomposition(c);
+  if (parts.empty()) return push(out, c);
+  for (const char32_t part : parts) push(out, part);
+}
+
+// Runs of marks sort by combining class and keep their order within one class.
+void order(std::vector<Mark>& marks) {
+  const auto is_starter = [](const Mark& mark) { return mark.combining == 0; };
+  for (auto at = marks.begin(); at != marks.end();) {
+    at = std::find_if_not(at, marks.end(), is_starter);
+    const auto end = std::find_if(at, marks.end(), is_starter);
+    std::stable_sort(at, end, [](const Mark& a, const Mark& b) { return a.combining < b.combining; });
+    at = end;
+  }
+}
+
+std::string compose_all(const std::vector<Mark>& marks) {
+  std::vector<char32_t> out;
+  out.reserve(marks.size());
+  std::optional<std::size_t> starter;
+  int last_class = -1;  // of what stands between the starter and here; -1: nothing does
+  for (const Mark& mark : marks) {
+    if (starter && last_class < static_cast<int>(mark.combining)) {
+      if (const auto both = compose(out[*starter], mark.value)) {
+        out[*starter] = *both;
+        continue;
+      }
+    }
+    if (mark.combining == 0) {
+      starter = out.size();
+      last_class = -1;
+    } else {
+      last_class = mark.combining;
+    }
+    out.push_back(mark.value);
+  }
+  std::string text;
+  text.reserve(out.size());
+  for (const char32_t c : out) append_utf8(text, c);
+  return text;
+}
+
+// What can change or be changed: everything else is already composed and blocks nothing.
+bool is_inert(char32_t c) {
+  if (c < 0x300) return true;
+  if (combining_class(c) != 0) return false;
+  if ((c >= kVowels && c < kVowels + kVowelCount) || (c > kTails && c < kTails + kTailCount)) return false;
+  const auto parts = decomposition(c);
+  if (!parts.empty()) return false;
+  const auto all = nfc_tables().compositions;
+  static const auto seconds = [&] {
+    std::vector<char32_t> found;
+    for (const Composition& c2 : all) found.push_back(c2.second);
+    std::sort(found.begin(), found.end());
+    return found;
+  }();
+  return !std::binary_search(seconds.begin(), seconds.end(), c);
+}
+
+}  // namespace
+
+std::string nfc(std::string_view text) {
+  bool inert = true;
+  for (std::size_t at = 0; at < text.size() && inert;) {
+    const auto c = code_point_at(text, at);
+    inert = is_inert(c.value);
+    at += c.bytes;
+  }
+  if (inert) return std::string(text);
+  std::vector<Mark> marks;
+  marks.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const auto c = code_point_at(text, at);
+    decompose(marks, c.value);
+    at += c.bytes;
+  }
+  order(marks);
+  return compose_all(marks);
+}
+
+}  // namespace calkit::hf

@@ -1,0 +1,33 @@
+#pragma once
+/// The peer's sets of code points (tools/peers/make_unicode_table.py). Its engine knows Unicode 16; what is installed
+/// may not.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace calkit::hf {
+
+struct CodeRange {
+  char32_t first = 0, last = 0;
+};
+
+/// Sorted, disjoint ranges. @param name a general category ("Lu", "Nd", ...), a script ("Han", "Hangul", "Hiragana",
+/// "Katakana"), "space" and "word" (\s and \w of a Split pattern), "numeric" (Digits), "added_word" (\w around added
+/// tokens). Empty: no such set.
+std::span<const CodeRange> unicode_ranges(std::string_view name);
+
+/// True if one of the ranges holds the code point.
+bool in_ranges(std::span<const CodeRange> ranges, char32_t c);
+
+/// The code point that starts at `at` of valid UTF-8, and its length in bytes.
+struct CodePoint {
+  char32_t value = 0;
+  std::size_t bytes = 0;
+};
+CodePoint code_point_at(std::string_view text, std::size_t at);
+/// The code point that ends just before `at` (> 0).
+CodePoint code_point_before(std::string_view text, std::size_t at);
+void append_utf8(std::string& out, char32_t c);
+
+}  // namespace calkit::hf
