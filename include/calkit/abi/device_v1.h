@@ -98,7 +98,7 @@ typedef struct calkit_package_info_v1 {
   uint32_t models; /* count; model_info takes 0 .. models-1 */
   const char* name;
   const char* version;
-  const char* digest;       /* SHA-256 of calbin.json, 64 hex digits */
+  const char* digest;       /* of calbin.json, "sha256:<64 hex digits>" */
   const char* architecture; /* "qwen3" */
   const char* runtime_abi;  /* what it was compiled for, "0.7.6" */
   int64_t vocab, context, batch, slots, max_prefill_tokens;
