@@ -27,9 +27,9 @@ std::vector<Extent> read_extents(Reader& in, const Node& parent) {
     if (const auto* symbol = item.value->if_string()) {
       if (*symbol != "B" && *symbol != "S")
         in.problem(ProblemKind::kWrongType, item, item.value->describe(), "a number, \"B\" or \"S\"");
-      out.push_back({*symbol});
+      out.emplace_back().value = *symbol;
     } else {
-      out.push_back({in.integer_of(item, 0, static_cast<std::int64_t>(kMaxPlainInteger)).value_or(0)});
+      out.emplace_back().value = in.integer_of(item, 0, static_cast<std::int64_t>(kMaxPlainInteger)).value_or(0);
     }
   }
   return out;

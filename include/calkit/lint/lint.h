@@ -1,0 +1,88 @@
+#pragma once
+/// calbin-lint: the rules that a compiled package must keep, from one table (docs/rules has a page for each).
+/// Rules read; they never repair. A rule whose facts are missing is not evaluated, and says so.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calkit/base/result.h"
+#include "calkit/base/value.h"
+#include "calkit/manifest/service.h"
+#include "calkit/manifest/targets.h"
+
+namespace calkit::lint {
+
+enum class Severity { kInfo, kWarning, kError, kBlocker };
+/// What a finding makes of the package: it cannot be read; it contradicts itself; it does not fit the service, the
+/// device or the runtime; it breaks a policy.
+enum class RuleClass { kMalformed, kInvalid, kIncompatible, kPolicy };
+std::string_view severity_name(Severity severity);
+std::string_view class_name(RuleClass rule_class);
+
+struct RuleInfo {
+  std::string_view id;    ///< "CB0501"; never reused
+  std::string_view name;  ///< "tensor-outside-region"
+  Severity severity = Severity::kError;
+  RuleClass rule_class = RuleClass::kInvalid;
+  std::string_view summary;  ///< one sentence: what must hold
+  std::string_view origin;   ///< code of the method's sentence, "8e"
+};
+/// All rules, sorted by id.
+std::vector<RuleInfo> rules();
+/// The page of a rule (docs/rules/CBnnnn.md), or empty for an unknown id.
+std::string_view rule_page(std::string_view id);
+/// "sha256:..." over ids, names, severities, classes and summaries: two reports with one digest used the same rules.
+std::string ruleset_digest();
+
+struct Inputs {
+  std::filesystem::path package;
+  std::optional<manifest::ServiceManifest> service;
+  std::string service_digest;                      ///< "sha256:..." of the service manifest's file, for the report
+  std::optional<manifest::DeviceProfile> profile;  ///< nullopt: the profile built into the library
+  std::string runtime_abi = "0.7.6";               ///< what the runtime speaks; this is the emulated one's
+};
+
+struct Finding {
+  std::string rule;
+  Severity severity = Severity::kError;  ///< at most the rule's own
+  std::string file;                      ///< relative to the package
+  std::string pointer;                   ///< JSON pointer inside `file`; empty: the file itself
+  std::uint32_t line = 0;                ///< 0: no line to point at
+  std::string message, found, limit, fix;
+};
+
+enum class RuleStatus { kPass, kFail, kNotApplicable, kNotEvaluated };
+std::string_view status_name(RuleStatus status);
+struct RuleOutcome {
+  RuleInfo rule;
+  RuleStatus status = RuleStatus::kPass;
+  std::string reason;  ///< why not applicable or not evaluated; on a pass or fail: what part was left out
+};
+
+/// kIncomplete: a blocker or error rule could not be evaluated, so there is no verdict.
+enum class Verdict { kPass, kFail, kIncomplete };
+struct Report {
+  std::string package;         ///< the folder's name
+  std::string package_digest;  ///< "sha256:..." of calbin.json; empty if it could not be read
+  std::string service_digest, profile;
+  std::vector<RuleOutcome> rules;  ///< every rule, sorted by id
+  std::vector<Finding> findings;   ///< sorted by rule, file, line, pointer
+  Verdict verdict = Verdict::kIncomplete;
+
+  std::uint64_t count(Severity severity) const;
+  std::uint64_t count(RuleStatus status) const;
+  std::string summary() const;  ///< "52 rules: 40 passed, ...": one line
+};
+
+/// Runs every rule. kInput: no such folder. kInterrupted: a signal came while hashing.
+Result<Report> run(const Inputs& inputs);
+
+/// The report for people; ends with a line feed unless empty.
+std::string to_text(const Report& report, bool colour);
+/// Schema calkit.lint-report/1. No times, no paths of this machine: the same package gives the same bytes.
+Value to_value(const Report& report);
+
+}  // namespace calkit::lint

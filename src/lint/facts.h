@@ -1,0 +1,54 @@
+#pragma once
+/// What the rules look at, gathered once: the description as far as it could be read, the state of each listed file,
+/// the op lists, the service manifest and the device profile.
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calkit/base/files.h"
+#include "calkit/calbin/oplist.h"
+#include "calkit/calbin/reading.h"
+#include "calkit/lint/lint.h"
+
+namespace calkit::lint {
+
+inline constexpr const char* kDescriptionFile = "calbin.json";
+
+enum class FileState { kPresent, kMissing, kNotRegular, kUnsafePath };
+struct FileFacts {
+  FileState state = FileState::kMissing;
+  std::string why;          ///< of kUnsafePath and kNotRegular
+  std::uint64_t bytes = 0;  ///< on disk, when present
+};
+
+struct OpListFacts {
+  std::size_t submodel = 0;  ///< index in the description
+  std::int64_t chip = 0;
+  std::string path;                      ///< of the file, relative to the package
+  std::optional<calbin::OpList> oplist;  ///< nullopt: absent or unreadable
+  Value document;
+  std::string error;  ///< why it is unreadable; empty when the file is absent
+};
+
+struct Facts {
+  Inputs inputs;
+  manifest::DeviceProfile profile;
+  std::optional<Root> root;
+  std::string digest;  ///< of calbin.json
+  std::optional<Value> document;
+  std::optional<Error> unreadable;  ///< why there is no document
+  calbin::Reading reading;
+  bool schema_known = false;
+  std::vector<FileFacts> files;                                              ///< one per entry of the description
+  std::map<std::string, std::size_t, std::less<>> file_index, region_index;  ///< id -> place; the first of twins
+  std::vector<OpListFacts> oplists;
+
+  const calbin::Description& description() const { return reading.description; }
+};
+Result<Facts> gather(const Inputs& inputs);
+
+/// Why a listed path may not be opened: what the library refuses, and what other systems read as leaving the folder.
+std::string path_problem(std::string_view path);
+
+}  // namespace calkit::lint

@@ -1,0 +1,13 @@
+# cmake -DDIR=docs/rules -DOUTPUT=pages.cpp -P pages.cmake: every page as bytes, so that no text needs escaping.
+file(GLOB pages ${DIR}/CB*.md)
+list(SORT pages)
+set(arrays "")
+set(rows "")
+foreach(page IN LISTS pages)
+  get_filename_component(id ${page} NAME_WE)
+  file(READ ${page} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND arrays "const unsigned char k${id}[] = {${bytes}0};\n")
+  string(APPEND rows "    {\"${id}\", {reinterpret_cast<const char*>(k${id}), sizeof k${id} - 1}},\n")
+endforeach()
+file(WRITE ${OUTPUT} "#include \"lint/pages.h\"\nnamespace calkit::lint {\nnamespace {\n${arrays}}\n\nstd::span<const Page> pages() {\n  static const Page all[] = {\n${rows}  };\n  return all;\n}\n}\n")

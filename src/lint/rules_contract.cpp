@@ -1,0 +1,243 @@
+/// Family 04: the package, the service manifest and the package's own numbers agree.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "calkit/base/text.h"
+#include "checks.h"
+
+namespace calkit::lint {
+
+namespace {
+
+constexpr const char* kNoService = "no --service given: only the package's own numbers were compared";
+
+const calbin::IoTensor* find_tensor(const std::vector<calbin::IoTensor>& tensors, std::uint32_t index) {
+  const auto at = std::find_if(tensors.begin(), tensors.end(),
+                               [&](const calbin::IoTensor& tensor) { return tensor.index == std::int64_t{index}; });
+  return at != tensors.end() ? &*at : nullptr;
+}
+
+bool is_integer_type(DType dtype) {
+  return dtype == DType::kI32 || dtype == DType::kI64;
+}
+bool is_float_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+}
+
+}  // namespace
+
+void check_batch(Check& check) {
+  if (!check.need_service()) return;
+  const std::int64_t wanted = check.service()->batch;
+  const std::string asked = fmt::format("service manifest batch {}", wanted);
+  if (check.usable("/limits/max_batch") && wanted > check.d().limits.max_batch)
+    check.report("/limits/max_batch", {"the service runs more sequences per step than the package allows",
+                                       fmt::format("{}", check.d().limits.max_batch), asked,
+                                       "lower the service's batch, or have the package compiled for it"});
+  for (const auto& bound : check.bound()) {
+    if (bound.submodel == nullptr || !check.usable(bound.pointer) || bound.submodel->batch == wanted) continue;
+    check.report(bound.pointer + "/batch",
+                 {fmt::format("{} submodel '{}' is compiled for another batch", bound.role, bound.wanted),
+                  fmt::format("{}", bound.submodel->batch), asked,
+                  "set the service's batch to the compiled one, or have the package compiled for it"});
+  }
+}
+
+void check_context(Check& check) {
+  if (!check.need_service()) return;
+  const auto& d = check.d();
+  if (!check.usable("/limits/context") || !check.usable("/model/trained_context")) return;
+  std::int64_t least = std::min(d.limits.context, d.model.trained_context);
+  std::string at = d.limits.context <= d.model.trained_context ? "/limits/context" : "/model/trained_context";
+  std::string parts = fmt::format("package {}, trained {}", d.limits.context, d.model.trained_context);
+  for (const auto& bound : check.bound()) {
+    if (bound.submodel == nullptr || !check.usable(bound.pointer)) continue;
+    parts += fmt::format(", {} {}", bound.role, bound.submodel->context);
+    if (bound.submodel->context >= least) continue;
+    least = bound.submodel->context;
+    at = bound.pointer + "/context";
+  }
+  const std::int64_t wanted = check.service()->context;
+  const std::string asked = fmt::format("service manifest context {}", wanted);
+  if (wanted > least)
+    check.report(at, {"the service's context is larger than the package can hold", fmt::format("{} ({})", least, parts),
+                      asked, fmt::format("set the service's context to at most {}", least)});
+  if (wanted < least)
+    check.inform(at, {"the service uses less context than the package can hold", fmt::format("{} ({})", least, parts),
+                      asked, "nothing; the effective context is the smaller one"});
+}
+
+void check_vocab(Check& check) {
+  if (!check.usable("/model/vocab")) return;
+  const std::int64_t vocab = check.d().model.vocab;
+  check.each_tensor([&](const Check::TensorAt& at) {
+    const auto& logical = at.tensor.layout.logical_shape;
+    if (at.tensor.role != "logits" || logical.empty() || logical.back() <= vocab) return;
+    check.report(at.pointer + "/layout/logical_shape",
+                 {fmt::format("{} is wider than the vocabulary", at.name()), shape_text(logical),
+                  fmt::format("model.vocab {}", vocab), "state the padding: logical_shape ends with the vocabulary"});
+  });
+  if (check.service() == nullptr) return check.left_out(kNoService);
+  if (check.service()->vocab != vocab)
+    check.report("/model/vocab", {"the service and the package have different vocabularies", fmt::format("{}", vocab),
+                                  fmt::format("service manifest vocab {}", check.service()->vocab),
+                                  "take the package of this tokenizer, or correct the manifest"});
+}
+
+void check_chip_masks(Check& check) {
+  if (!check.usable("/device/chip_mask") || !check.usable("/device/chips")) return;
+  const auto& device = check.d().device;
+  const std::uint64_t mask = device.chip_mask;
+  const std::string allowed = fmt::format("within the package's chip_mask {}", hex_u64(mask));
+  const char* fix = "pack for the chips that the product has";
+  if (std::popcount(mask) != device.chips)
+    check.report("/device/chip_mask", {"chip_mask and chips contradict each other",
+                                       fmt::format("{} with {} bits", hex_u64(mask), std::popcount(mask)),
+                                       fmt::format("chips {}", device.chips), fix});
+  const auto one = [&](std::int64_t chip, const std::string& pointer, const std::string& what) {
+    if (((mask >> chip) & 1) == 0)
+      check.report(pointer + "/chip",
+                   {what + " lies on a chip the package does not use", fmt::format("chip {}", chip), allowed, fix});
+  };
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    if (check.usable(pointer + "/chips") && ((submodel.chips & ~mask) != 0 || submodel.chips == 0))
+      check.report(pointer + "/chips",
+                   {fmt::format("submodel '{}' runs on other chips than the package", submodel.name),
+                    hex_u64(submodel.chips), "at least one chip, " + allowed, fix});
+  });
+  for (std::size_t i = 0; i < check.d().files.size(); ++i)
+    if (const auto& file = check.d().files[i]; check.usable(fmt::format("/files/{}", i)) && (file.chips & ~mask) != 0)
+      check.report(
+          fmt::format("/files/{}/chips", i),
+          {fmt::format("file '{}' is for other chips than the package", file.id), hex_u64(file.chips), allowed, fix});
+  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
+    one(region.chip, pointer, fmt::format("region '{}'", region.id));
+  });
+  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
+    one(param.chip, pointer, fmt::format("parameter '{}'", param.name));
+  });
+  check.each_tensor([&](const Check::TensorAt& at) { one(at.tensor.chip, at.pointer, at.name()); });
+}
+
+void check_dtypes(Check& check) {
+  std::map<std::string, std::pair<DType, std::string>> first;  // role -> dtype, who
+  check.each_tensor([&](const Check::TensorAt& at) {
+    const auto& role = at.tensor.role;
+    const DType dtype = at.tensor.dtype;
+    const auto wrong = [&](const std::string& limit) {
+      check.report(at.pointer + "/dtype", {fmt::format("{} has a dtype that does not fit", at.name()),
+                                           std::string(dtype_name(dtype)), limit, "recompile with the agreed dtype"});
+    };
+    if ((role == "token" || role == "position") && !is_integer_type(dtype)) return wrong("i32 or i64 for " + role);
+    if (role == "logits" && !is_float_type(dtype)) return wrong("f32, bf16 or f16 for logits");
+    const bool k = role == "past_k" || role == "present_k", v = role == "past_v" || role == "present_v";
+    if ((k || v) && check.usable("/kv")) {
+      const DType kv = k ? check.d().kv.k_dtype : check.d().kv.v_dtype;
+      if (dtype != kv) wrong(fmt::format("{}, as kv.{}_dtype says", dtype_name(kv), k ? "k" : "v"));
+      return;
+    }
+    const auto [seen, added] = first.emplace(role, std::pair{dtype, at.name()});
+    if (!added && seen->second.first != dtype)
+      wrong(fmt::format("{}, as {} has", dtype_name(seen->second.first), seen->second.second));
+  });
+}
+
+void check_logits_shape(Check& check) {
+  if (!check.usable("/model/vocab")) return;
+  const std::int64_t vocab = check.d().model.vocab;
+  check.each_tensor([&](const Check::TensorAt& at) {
+    if (at.tensor.role != "logits") return;
+    const auto& shape = at.tensor.shape;
+    const auto& logical = at.tensor.layout.logical_shape;
+    const auto wrong = [&](std::string limit) {
+      check.report(at.pointer + "/shape",
+                   {fmt::format("{} cannot hold one row of logits per sequence", at.name()),
+                    fmt::format("shape {}, logical {}", shape_text(shape), shape_text(logical)), std::move(limit),
+                    "recompile for this batch and vocabulary; padding is stated in layout"});
+    };
+    if (shape.size() < 2 || shape.size() != logical.size())
+      return wrong("[rows, vocabulary], with a logical shape of that rank");
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      if (shape[axis] < logical[axis]) return wrong("a physical shape that holds the logical one");
+    if (logical.back() < vocab) return wrong(fmt::format("a last extent of model.vocab {}", vocab));
+    if (logical[0] != at.submodel.batch) wrong(fmt::format("a first extent of batch {}", at.submodel.batch));
+  });
+}
+
+void check_csr_binding(Check& check) {
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    std::map<std::uint64_t, std::string> at_address;
+    for (std::size_t i = 0; i < submodel.csr.size(); ++i) {
+      const std::string place = fmt::format("{}/csr/{}", pointer, i);
+      if (!check.usable(place)) continue;
+      const auto [at, added] = at_address.emplace(submodel.csr[i].base, submodel.csr[i].name);
+      if (!added)
+        check.report(place + "/base", {fmt::format("registers '{}' and '{}' of '{}' have one address", at->second,
+                                                   submodel.csr[i].name, submodel.name),
+                                       hex_u64(submodel.csr[i].base), "an address for each", "correct the I/O map"});
+    }
+  });
+  if (check.service() == nullptr) return check.left_out(kNoService);
+  for (const auto& bound : check.bound()) {
+    if (bound.submodel == nullptr || !check.usable(bound.pointer + "/csr")) continue;
+    const auto& registers = bound.submodel->csr;
+    for (const auto& [key, binding] :
+         {std::pair{"current", &check.service()->csr_current}, {"past_current", &check.service()->csr_past_current}}) {
+      const auto at = std::find_if(registers.begin(), registers.end(),
+                                   [&](const calbin::Csr& csr) { return csr.name == binding->name; });
+      if (at != registers.end() && at->count > std::int64_t{binding->index}) continue;
+      std::string names;
+      for (const auto& csr : registers)
+        names += fmt::format("{}{}[{}]", names.empty() ? "" : ", ", csr.name, csr.count);
+      check.report(
+          bound.pointer + "/csr",
+          {fmt::format("the service's csr.{} is no register of '{}'", key, bound.wanted),
+           names.empty() ? "no registers" : names, fmt::format("service manifest csr.{} '{}'", key, binding->text),
+           "bind a register by its exact name and an index below its count"});
+    }
+  }
+}
+
+void check_tensor_binding(Check& check) {
+  if (!check.need_service()) return;
+  const auto& service = *check.service();
+  struct Wanted {
+    const char* key;
+    const manifest::Binding& binding;
+    const char* list;
+  };
+  const Wanted wanted[] = {{"token", service.token, "inputs"},
+                           {"position", service.position, "inputs"},
+                           {"logits", service.logits, "outputs"}};
+  for (const auto& bound : check.bound()) {
+    if (bound.submodel == nullptr) continue;
+    for (const auto& [key, binding, list] : wanted) {
+      const std::string place = fmt::format("{}/{}", bound.pointer, list);
+      if (!check.usable(place)) continue;
+      const auto& tensors = std::string_view(list) == "inputs" ? bound.submodel->inputs : bound.submodel->outputs;
+      const auto* tensor = binding.name == list ? find_tensor(tensors, binding.index) : nullptr;
+      if (tensor != nullptr && tensor->role == key) continue;
+      check.report(place,
+                   {fmt::format("the service's tensors.{} does not name the {} tensor of '{}'", key, key, bound.wanted),
+                    tensor == nullptr ? fmt::format("{} {}, none of them '{}'", tensors.size(), list, binding.text)
+                                      : fmt::format("'{}' of role {}", tensor->name, tensor->role),
+                    fmt::format("service manifest tensors.{} '{}'", key, binding.text),
+                    fmt::format("bind the tensor of role {} by its index", key)});
+    }
+  }
+}
+
+void check_architecture(Check& check) {
+  if (!check.need_service() || !check.usable("/model/family")) return;
+  const std::string& family = check.d().model.family;
+  if (family != check.service()->architecture)
+    check.report("/model/family",
+                 {"the package is of another architecture than the service expects", fmt::format("'{}'", family),
+                  fmt::format("service manifest architecture '{}'", check.service()->architecture),
+                  "take the package of this model, or correct the manifest"});
+}
+
+}  // namespace calkit::lint

@@ -1,0 +1,161 @@
+/// Family 02: calbin.json and the op lists can be read, say what they must, and name exact versions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "calkit/base/text.h"
+#include "checks.h"
+
+namespace calkit::lint {
+
+namespace {
+
+using calbin::Problem;
+using calbin::ProblemKind;
+
+template <class Say>
+void each_problem(Check& check, ProblemKind kind, Say say) {
+  for (const auto& problem : check.facts().reading.problems)
+    if (problem.kind == kind) check.report(problem.pointer, say(problem));
+}
+
+/// The rules that cannot be evaluated without this field.
+std::string rules_without(const Problem& problem) {
+  std::string out;
+  for (const auto& rule : rule_table()) {
+    const bool needed = std::any_of(rule.needs.begin(), rule.needs.end(),
+                                    [&](std::string_view need) { return pointer_matches(problem.pointer, need); });
+    if (needed) out += fmt::format("{}{}", out.empty() ? "" : " ", rule.info.id);
+  }
+  return out.empty() ? "no rule reads it" : "not evaluated without it: " + out;
+}
+
+bool is_exact_version(const std::string& text) {
+  const auto end = text.find_first_of("-+");
+  const auto numbers = split(std::string_view(text).substr(0, end), '.');
+  const bool plain = std::all_of(numbers.begin(), numbers.end(), [](const std::string& number) {
+    return parse_decimal_u64(number).has_value() && (number.size() == 1 || number[0] != '0');
+  });
+  return numbers.size() == 3 && plain && (end == std::string::npos || end + 1 < text.size());
+}
+
+/// What the reader of calbin.json refused; each kind has a rule of its own.
+struct UnreadableKind {
+  std::string_view words;  ///< in the reader's message
+  std::string_view rule;
+};
+constexpr UnreadableKind kUnreadableKinds[] = {
+    {"given twice", "CB0202"}, {"2^64-1", "CB0207"}, {"nesting deeper", "CB0211"}, {"at most", "CB0211"}};
+
+void report_unreadable(Check& check, const std::string& fix) {
+  const auto& error = *check.facts().unreadable;
+  check.report("", {"the description could not be read", error.message, "one JSON document of docs/formats/calbin.md",
+                    error.hint.empty() ? fix : error.hint});
+}
+
+}  // namespace
+
+std::string_view rule_of_unreadable(const Facts& facts) {
+  if (!facts.unreadable) return facts.document && !facts.schema_known ? "CB0206" : "";
+  for (const auto& kind : kUnreadableKinds)
+    if (facts.unreadable->message.find(kind.words) != std::string::npos) return kind.rule;
+  return "CB0201";
+}
+
+void check_metadata_readable(Check& check) {
+  if (check.facts().unreadable) return report_unreadable(check, "copy the package again, or pack it again");
+  if (!check.facts().document->is_object())
+    return check.report("",
+                        {"calbin.json is no object", check.facts().document->describe(), "an object", "pack it again"});
+  for (const auto& list : check.facts().oplists)
+    if (!list.error.empty())
+      check.report_in(list.path, {}, 0,
+                      {fmt::format("the op list of '{}' could not be read", check.d().submodels[list.submodel].name),
+                       list.error, "a document of docs/formats/oplist.md", "copy the package again, or pack it again"},
+                      check.rule().severity);
+}
+
+void check_duplicate_key(Check& check) {
+  if (check.facts().unreadable)
+    return report_unreadable(check, "keep one of the two; which one counts must not be left to the reader");
+  each_problem(check, ProblemKind::kDuplicateId,
+               [](const Problem& p) { return Check::Said{"an id is given twice", p.found, p.allowed, p.hint}; });
+}
+
+void check_unknown_key(Check& check) {
+  each_problem(check, ProblemKind::kUnknownKey, [](const Problem& p) {
+    return Check::Said{fmt::format("unknown field {}", p.pointer), p.found, p.allowed, p.hint};
+  });
+}
+
+void check_required_field(Check& check) {
+  each_problem(check, ProblemKind::kMissing, [](const Problem& p) {
+    const bool dangling = p.found != "nothing" && p.found != "null";
+    return Check::Said{dangling ? fmt::format("{} names something that is not there", p.pointer)
+                                : fmt::format("required field {} is missing", p.pointer),
+                       fmt::format("{} ({})", p.found, rules_without(p)), p.allowed,
+                       p.hint.empty() ? "have the producer state it; nothing is assumed in its place" : p.hint};
+  });
+}
+
+void check_field_type(Check& check) {
+  each_problem(check, ProblemKind::kWrongType, [](const Problem& p) {
+    return Check::Said{fmt::format("{} has the wrong type or an unknown word", p.pointer), p.found, p.allowed,
+                       p.hint.empty() ? "correct the producer; values are never converted" : p.hint};
+  });
+}
+
+void check_schema(Check& check) {
+  each_problem(check, ProblemKind::kSchema, [](const Problem& p) {
+    return Check::Said{"the schema number is not one this version reads", p.found, p.allowed, p.hint};
+  });
+}
+
+void check_number_range(Check& check) {
+  if (check.facts().unreadable)
+    return report_unreadable(check, "write addresses as \"0x...\" strings of at most 64 bits");
+  each_problem(check, ProblemKind::kOutOfRange, [](const Problem& p) {
+    return Check::Said{fmt::format("the number {} is out of range", p.pointer), p.found, p.allowed,
+                       p.hint.empty()
+                           ? "correct the producer; a size above 2^53-1 is damage or an address in the wrong place"
+                           : p.hint};
+  });
+}
+
+void check_limits(Check& check) {
+  if (check.facts().unreadable)
+    report_unreadable(check, "split the description, or have the producer write a flatter one");
+}
+
+void check_version(Check& check) {
+  if (!check.usable("/package/version")) return;
+  const std::string& version = check.d().version;
+  if (!is_exact_version(version))
+    check.report("/package/version", {"the package's version is not exact", fmt::format("'{}'", version),
+                                      "MAJOR.MINOR.PATCH, all numbers", "name the one version this package is"});
+  if (check.service() == nullptr) return check.left_out("no --service given: not compared with calbin_version");
+  const std::string& wanted = check.service()->calbin_version;
+  if (wanted != version)
+    check.report(
+        "/package/version",
+        {"the service was written for another version of this package", fmt::format("'{}'", version),
+         fmt::format("service manifest calbin_version '{}'", wanted), "take that package, or update the manifest"});
+}
+
+void check_runtime(Check& check) {
+  if (!check.usable("/package/compat/runtime_abi")) return;
+  const char* at = "/package/compat/runtime_abi";
+  const std::string& abi = check.d().compat.runtime_abi;
+  const std::string& ours = check.facts().inputs.runtime_abi;
+  if (abi != ours)
+    check.report(at, {"the package is built for another runtime", fmt::format("'{}'", abi),
+                      fmt::format("'{}', which the emulated runtime speaks", ours), "pack for this runtime ABI"});
+  if (check.service() == nullptr) return check.left_out("no --service given: not compared with its runtime_abi");
+  if (check.service()->runtime_abi != abi)
+    check.report(at, {"the service expects another runtime than the package", fmt::format("'{}'", abi),
+                      fmt::format("service manifest runtime_abi '{}'", check.service()->runtime_abi),
+                      "take the package built for that ABI, or update the manifest"});
+}
+
+}  // namespace calkit::lint

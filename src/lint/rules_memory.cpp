@@ -1,0 +1,239 @@
+/// Family 05, first part: every range lies where it may, and no two reservations share bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+#include "calkit/base/checked.h"
+#include "calkit/base/text.h"
+#include "checks.h"
+
+namespace calkit::lint {
+
+namespace {
+
+const char* const kMapFix = "regenerate the I/O map for this batch and vocabulary, or enlarge the reservation";
+
+std::string limit_text(const calbin::Region& region) {
+  return fmt::format("reservation '{}' {} on chip {}", region.id, range_text(region.base, region.size), region.chip);
+}
+
+void check_csr_places(Check& check) {
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    for (std::size_t i = 0; i < submodel.csr.size(); ++i) {
+      const auto& csr = submodel.csr[i];
+      const std::string place = fmt::format("{}/csr/{}", pointer, i);
+      const std::uint64_t bytes =
+          static_cast<std::uint64_t>(csr.count) * static_cast<std::uint64_t>(csr.width_bits / 8);
+      if (!check.usable(place) || !check.usable(pointer + "/chips") || wraps(csr.base, bytes)) continue;
+      const auto& regions = check.d().memory.regions;
+      const bool inside = std::any_of(regions.begin(), regions.end(), [&](const calbin::Region& region) {
+        return (region.kind == "io" || region.kind == "command") && ((submodel.chips >> region.chip) & 1) != 0 &&
+               contains(region, csr.base, bytes);
+      });
+      // With a reservation that could not be read, "in none of them" is not known.
+      if (!inside && check.usable("/memory/regions"))
+        check.report(place, {fmt::format("register '{}' of '{}' lies in no reservation", csr.name, submodel.name),
+                             range_text(csr.base, bytes), "a reservation of kind io or command on the submodel's chips",
+                             kMapFix});
+    }
+  });
+}
+
+/// True when one of the two lies above the other in the tree of reservations, or they are declared as shared.
+bool may_overlap(const calbin::Description& d, const calbin::Region& a, const calbin::Region& b) {
+  const auto is_above = [&](const calbin::Region& upper, const calbin::Region& lower) {
+    const auto* at = &lower;
+    for (int steps = 0; at != nullptr && !at->parent.empty() && steps < 64; ++steps) {
+      if (at->parent == upper.id) return true;
+      at = d.region(at->parent);
+    }
+    return false;
+  };
+  const auto shares = [](const calbin::Region& one, const calbin::Region& other) {
+    return std::find(one.shared_with.begin(), one.shared_with.end(), other.id) != one.shared_with.end();
+  };
+  return is_above(a, b) || is_above(b, a) || (shares(a, b) && shares(b, a));
+}
+
+}  // namespace
+
+void check_inside_region(Check& check) {
+  check.each_tensor([&](const Check::TensorAt& at) {
+    const auto* region = check.region(at.tensor.region);
+    if (region == nullptr) return;
+    const auto inside = [&](std::uint64_t base, const std::string& pointer, const std::string& what) {
+      if (wraps(base, at.tensor.size)) return;  // CB0502
+      if (region->chip != at.tensor.chip)
+        check.report(pointer, {what + " and its reservation are on different chips",
+                               fmt::format("chip {}", at.tensor.chip), limit_text(*region), kMapFix});
+      else if (!contains(*region, base, at.tensor.size))
+        check.report(pointer, {what + " lies outside its reservation", range_text(base, at.tensor.size),
+                               limit_text(*region), kMapFix});
+    };
+    inside(at.tensor.base, at.pointer, at.name());
+    if (!at.tensor.pingpong) return;
+    if (at.tensor.pingpong->ping_base != at.tensor.base)
+      inside(at.tensor.pingpong->ping_base, at.pointer + "/pingpong/ping_base", "the ping buffer of " + at.name());
+    inside(at.tensor.pingpong->pong_base, at.pointer + "/pingpong/pong_base", "the pong buffer of " + at.name());
+  });
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    const auto* region = check.region(submodel.workspace_region);
+    if (region == nullptr || !check.usable(pointer + "/workspace") || submodel.workspace_peak <= region->size) return;
+    check.report(
+        pointer + "/workspace/peak",
+        {fmt::format("the workspace of '{}' is larger than its reservation", submodel.name),
+         fmt::format("{} B", submodel.workspace_peak), limit_text(*region), "enlarge the workspace reservation"});
+  });
+  check_csr_places(check);
+}
+
+void check_address_overflow(Check& check) {
+  const char* fix = "the address map is damaged or was written with too few bits; regenerate it";
+  const auto range = [&](std::uint64_t base, std::uint64_t size, const std::string& pointer, const std::string& what) {
+    if (wraps(base, size))
+      check.report(pointer, {what + " runs past the end of the address space", range_text(base, size),
+                             "base + size below 2^64", fix});
+  };
+  const auto product = [&](const Shape& shape, DType dtype, const std::string& pointer, const std::string& what) {
+    if (!checked_product(shape, dtype_bytes(dtype)))
+      check.report(pointer + "/shape",
+                   {what + " has more bytes than 64 bits can count",
+                    fmt::format("{} of {}", shape_text(shape), dtype_name(dtype)), "a product below 2^64", fix});
+  };
+  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
+    range(region.base, region.size, pointer, fmt::format("region '{}'", region.id));
+  });
+  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
+    range(param.base, param.length, pointer, fmt::format("parameter '{}'", param.name));
+    product(param.shape, param.dtype, pointer, fmt::format("parameter '{}'", param.name));
+  });
+  check.each_tensor([&](const Check::TensorAt& at) {
+    range(at.tensor.base, at.tensor.size, at.pointer, at.name());
+    product(at.tensor.shape, at.tensor.dtype, at.pointer, at.name());
+    if (!at.tensor.pingpong) return;
+    if (at.tensor.pingpong->ping_base != at.tensor.base)
+      range(at.tensor.pingpong->ping_base, at.tensor.size, at.pointer + "/pingpong/ping_base",
+            "the ping buffer of " + at.name());
+    range(at.tensor.pingpong->pong_base, at.tensor.size, at.pointer + "/pingpong/pong_base",
+          "the pong buffer of " + at.name());
+  });
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    for (std::size_t i = 0; i < submodel.csr.size(); ++i) {
+      const auto& csr = submodel.csr[i];
+      const std::string place = fmt::format("{}/csr/{}", pointer, i);
+      if (check.usable(place))
+        range(csr.base, static_cast<std::uint64_t>(csr.count) * static_cast<std::uint64_t>(csr.width_bits / 8), place,
+              fmt::format("register '{}' of '{}'", csr.name, submodel.name));
+    }
+  });
+}
+
+void check_alignment(Check& check) {
+  constexpr std::uint64_t kMaxAlign = 1ull << 30;
+  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
+    if (!std::has_single_bit(region.align) || region.align > kMaxAlign)
+      check.report(pointer + "/align",
+                   {fmt::format("region '{}' has an impossible alignment", region.id), fmt::format("{}", region.align),
+                    "a power of two up to 1 GiB", "correct the memory plan"});
+    else if (region.base % region.align != 0)
+      check.report(pointer + "/base", {fmt::format("region '{}' is not aligned", region.id), hex_u64(region.base),
+                                       fmt::format("a multiple of {}", region.align), "correct the memory plan"});
+  });
+  check.each_tensor([&](const Check::TensorAt& at) {
+    if (at.tensor.base % dtype_bytes(at.tensor.dtype) != 0)
+      check.report(at.pointer + "/base",
+                   {fmt::format("{} splits an element", at.name()), hex_u64(at.tensor.base),
+                    fmt::format("a multiple of {}, the element size", dtype_bytes(at.tensor.dtype)), kMapFix});
+  });
+  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
+    if (param.base % dtype_bytes(param.dtype) != 0)
+      check.report(pointer + "/base", {fmt::format("parameter '{}' splits an element", param.name), hex_u64(param.base),
+                                       fmt::format("a multiple of {}, the element size", dtype_bytes(param.dtype)),
+                                       "correct the memory plan"});
+  });
+}
+
+void check_region_overlap(Check& check) {
+  constexpr std::uint64_t kMaxPairs = 1000000;
+  struct Place {
+    const calbin::Region* region;
+    std::string pointer;
+  };
+  std::vector<Place> places;
+  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
+    if (region.size != 0 && !wraps(region.base, region.size)) places.push_back({&region, pointer});
+  });
+  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return std::tie(a.region->chip, a.region->space, a.region->base) <
+           std::tie(b.region->chip, b.region->space, b.region->base);
+  });
+  std::uint64_t pairs = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto& a = *places[i].region;
+    for (std::size_t k = i + 1; k < places.size(); ++k) {
+      const auto& b = *places[k].region;
+      if (b.chip != a.chip || b.space != a.space || b.base >= a.base + a.size) break;
+      if (++pairs > kMaxPairs)
+        return check.not_evaluated(fmt::format("more than {} pairs of regions overlap", kMaxPairs));
+      if (may_overlap(check.d(), a, b)) continue;
+      check.report(places[k].pointer, {fmt::format("regions '{}' and '{}' share bytes on chip {}", a.id, b.id, a.chip),
+                                       fmt::format("'{}' {}", b.id, range_text(b.base, b.size)),
+                                       fmt::format("outside '{}' {}", a.id, range_text(a.base, a.size)),
+                                       "separate them, or declare shared_with on both if that is meant"});
+    }
+  }
+}
+
+void check_size_of_shape(Check& check) {
+  const auto fits = [&](const Shape& shape, DType dtype, std::uint64_t size, const std::string& pointer,
+                        const std::string& what) {
+    const auto bytes = checked_product(shape, dtype_bytes(dtype));
+    if (bytes && *bytes != size)
+      check.report(pointer, {what + " has another size than its shape", fmt::format("{} B", size),
+                             fmt::format("{} of {} = {} B", shape_text(shape), dtype_name(dtype), *bytes),
+                             "one of shape, dtype and size is wrong; regenerate the map"});
+  };
+  check.each_tensor([&](const Check::TensorAt& at) {
+    fits(at.tensor.shape, at.tensor.dtype, at.tensor.size, at.pointer + "/size", at.name());
+    const auto& tile = at.tensor.layout.tile;
+    const std::size_t rank = at.tensor.shape.size();
+    if (tile.empty()) return;
+    if (tile.size() != 1 || tile[0] < 1 || rank < 2 || at.tensor.shape[rank - 2] % tile[0] != 0)
+      check.report(at.pointer + "/layout/tile",
+                   {fmt::format("the rows of {} are no whole tiles", at.name()),
+                    fmt::format("tile {}, shape {}", shape_text(tile), shape_text(at.tensor.shape)),
+                    "one tile size that divides the physical rows (axis -2)", "regenerate the map for this tile size"});
+  });
+  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
+    fits(param.shape, param.dtype, param.length, pointer + "/length", fmt::format("parameter '{}'", param.name));
+  });
+}
+
+void check_region_parent(Check& check) {
+  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
+    if (region.parent.empty() || wraps(region.base, region.size)) return;
+    const auto* parent = check.region(region.parent);
+    if (parent == nullptr || wraps(parent->base, parent->size)) return;
+    const auto* at = &region;
+    for (std::size_t steps = 0; at != nullptr && !at->parent.empty(); ++steps, at = check.region(at->parent)) {
+      if (steps > 64 || (steps > 0 && at == &region)) {
+        check.report(pointer + "/parent",
+                     {fmt::format("the parents of region '{}' form a ring or a chain without end", region.id),
+                      fmt::format("'{}'", region.parent), "a tree of reservations", "correct the memory plan"});
+        return;
+      }
+    }
+    if (parent->chip == region.chip && parent->space == region.space && contains(*parent, region.base, region.size))
+      return;
+    check.report(pointer,
+                 {fmt::format("region '{}' lies outside its parent", region.id),
+                  fmt::format("{} in {} of chip {}", range_text(region.base, region.size), region.space, region.chip),
+                  fmt::format("'{}' {} in {} of chip {}", parent->id, range_text(parent->base, parent->size),
+                              parent->space, parent->chip),
+                  "enlarge the global reservation, or correct the submodel's"});
+  });
+}
+
+}  // namespace calkit::lint

@@ -1,0 +1,128 @@
+/// Family 03: submodels are what they say they are, under exactly the name the service asks for.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "checks.h"
+
+namespace calkit::lint {
+
+namespace {
+
+const std::set<std::string, std::less<>> kTypes = {"prefill", "decode", "kv_update"};
+
+/// What a type word means, producers' spellings included: they are no words of calbin.json (CB0301), but a prefill that
+/// is called `llm_decode` is also the wrong kind of submodel (CB0302).
+std::string_view meaning(std::string_view type) {
+  if (type == "llm_prefill") return "prefill";
+  if (type == "llm_decode") return "decode";
+  return kTypes.contains(type) ? type : "";
+}
+
+/// The longest step a submodel takes: from its token range and from its token tensors.
+std::int64_t longest_step(const calbin::Submodel& submodel) {
+  std::int64_t longest = submodel.tokens.max;
+  for (const auto& tensor : submodel.inputs)
+    if (tensor.role == "token" && !tensor.layout.logical_shape.empty())
+      longest = std::max(longest, tensor.layout.logical_shape.back());
+  return longest;
+}
+
+std::string nearest_names(const calbin::Description& d, const std::string& wanted) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const auto& submodel : d.submodels) {
+    names.push_back(submodel.name);
+    all += fmt::format("{}'{}'", all.empty() ? "" : ", ", submodel.name);
+  }
+  const std::string near = nearest_word(wanted, names);
+  return near.empty() ? all : fmt::format("{}; '{}' is the nearest", all, near);
+}
+
+bool has_type(const calbin::Description& d, std::string_view type) {
+  for (const auto& submodel : d.submodels)
+    if (meaning(submodel.type) == type) return true;
+  return false;
+}
+
+}  // namespace
+
+void check_submodel_type(Check& check) {
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    if (!check.usable(pointer) || kTypes.contains(submodel.type)) return;
+    check.report(pointer + "/type",
+                 {fmt::format("submodel '{}' has an unknown type", submodel.name), fmt::format("'{}'", submodel.type),
+                  "prefill, decode or kv_update, spelt exactly so",
+                  "have the producer state the type; it is never guessed from the name"});
+  });
+}
+
+void check_type_against_use(Check& check) {
+  const char* fix = "correct the submodel's type, or bind the submodel that was meant";
+  std::set<std::string> told;
+  for (const auto& bound : check.bound()) {
+    if (bound.submodel == nullptr || !check.usable(bound.pointer)) continue;
+    const auto type = meaning(bound.submodel->type);
+    if (type.empty() || type == bound.role) continue;
+    told.insert(bound.pointer);
+    check.report(bound.pointer + "/type",
+                 {fmt::format("the service's {} model '{}' is typed as something else", bound.role, bound.wanted),
+                  fmt::format("'{}'", bound.submodel->type), fmt::format("{}", bound.role), fix});
+  }
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    if (!check.usable(pointer) || told.contains(pointer)) return;
+    const std::int64_t step = longest_step(submodel);
+    if (meaning(submodel.type) == "decode" && step > 1)
+      check.report(
+          pointer + "/type",
+          {fmt::format("submodel '{}' takes whole prompts but is typed as decode", submodel.name),
+           fmt::format("'{}' with up to {} tokens a call", submodel.type, step), "a decode takes 1 token a call", fix});
+    if (meaning(submodel.type) == "prefill" && step == 1)
+      check.report(
+          pointer + "/type",
+          {fmt::format("submodel '{}' takes single tokens but is typed as prefill", submodel.name),
+           fmt::format("'{}' with 1 token a call", submodel.type), "a prefill takes more than 1 token a call", fix});
+  });
+}
+
+void check_model_name(Check& check) {
+  if (!check.need_service()) return;
+  for (const auto& bound : check.bound()) {
+    // Without a submodel of that type there is none to be called by the right name: CB0306 tells that.
+    if (bound.submodel != nullptr || !check.usable("/submodels") || !has_type(check.d(), bound.role)) continue;
+    check.report("/submodels", {fmt::format("the service's {} model is not in the package under that name", bound.role),
+                                fmt::format("service manifest models.{} '{}'", bound.role, bound.wanted),
+                                nearest_names(check.d(), bound.wanted), "names must be equal to the last character"});
+  }
+}
+
+void check_submodel_present(Check& check) {
+  if (!check.need_service() || !check.usable("/submodels")) return;
+  for (const auto& bound : check.bound()) {
+    if (bound.submodel != nullptr || has_type(check.d(), bound.role)) continue;
+    check.report("/submodels", {fmt::format("the package has no {} submodel", bound.role),
+                                fmt::format("{} submodels, none of type {}", check.d().submodels.size(), bound.role),
+                                fmt::format("'{}', which the service binds as {}", bound.wanted, bound.role),
+                                "pack both submodels into one package"});
+  }
+}
+
+void check_submodel_twins(Check& check) {
+  std::set<std::string> names;
+  std::map<std::string, std::string> shapes;  // what a caller selects by -> name
+  check.each_submodel([&](const calbin::Submodel& s, const std::string& pointer) {
+    if (!check.usable(pointer)) return;
+    if (!names.insert(s.name).second)
+      return check.report(pointer + "/name", {"two submodels have one name", fmt::format("'{}' a second time", s.name),
+                                              "every submodel its own name", "rename or remove one of them"});
+    const auto key = fmt::format("{} batch {} context {} tokens {}..{} step {} chips {:#x}", s.type, s.batch, s.context,
+                                 s.tokens.min, s.tokens.max, s.tokens.step, s.chips);
+    const auto [at, added] = shapes.emplace(key, s.name);
+    if (!added)
+      check.report(pointer, {fmt::format("'{}' and '{}' cannot be told apart", at->second, s.name), key,
+                             "submodels that differ in type, batch, context, tokens or chips", "remove one of them"});
+  });
+}
+
+}  // namespace calkit::lint

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "checks.h"
+
+namespace calkit::lint {
+
+namespace {
+
+/// The rules that say why calbin.json could not be read; all others need it.
+RuleOutcome without_document(const Facts& facts, const Rule& rule, std::string_view culprit,
+                             std::vector<Finding>& findings) {
+  Check check(facts, rule);
+  if (rule.info.id == culprit)
+    rule.check(check);
+  else
+    check.not_evaluated(fmt::format("calbin.json could not be read ({})", culprit));
+  for (auto& finding : check.take_findings()) findings.push_back(std::move(finding));
+  RuleOutcome out = check.outcome();
+  if (rule.info.id == culprit) out.status = RuleStatus::kFail;
+  return out;
+}
+
+std::string package_name(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error).lexically_normal();
+  return absolute.has_filename() ? absolute.filename().string() : absolute.parent_path().filename().string();
+}
+
+Verdict verdict_of(const Report& report) {
+  const bool open = std::any_of(report.rules.begin(), report.rules.end(), [](const RuleOutcome& outcome) {
+    return outcome.status == RuleStatus::kNotEvaluated && outcome.rule.severity >= Severity::kError;
+  });
+  if (open) return Verdict::kIncomplete;
+  return report.count(Severity::kError) + report.count(Severity::kBlocker) > 0 ? Verdict::kFail : Verdict::kPass;
+}
+
+}  // namespace
+
+Result<Report> run(const Inputs& inputs) {
+  CALKIT_TRY(const Facts facts, gather(inputs));
+  Report report;
+  report.package = package_name(inputs.package);
+  report.package_digest = facts.digest;
+  report.service_digest = inputs.service_digest;
+  report.profile = facts.profile.name;
+  const std::string_view culprit = rule_of_unreadable(facts);
+  for (const auto& rule : rule_table()) {
+    if (!culprit.empty()) {
+      report.rules.push_back(without_document(facts, rule, culprit, report.findings));
+      continue;
+    }
+    Check check(facts, rule);
+
+    rule.check(check);
+    if (check.failure()) return std::move(*check.failure());
+    for (auto& finding : check.take_findings()) report.findings.push_back(std::move(finding));
+    report.rules.push_back(check.outcome());
+  }
+  std::stable_sort(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
+    return std::tie(a.rule, a.file, a.line, a.pointer) < std::tie(b.rule, b.file, b.line, b.pointer);
+  });
+  report.verdict = verdict_of(report);
+  return report;
+}
+
+std::uint64_t Report::count(Severity severity) const {
+  return static_cast<std::uint64_t>(std::count_if(
+      findings.begin(), findings.end(), [&](const Finding& finding) { return finding.severity == severity; }));
+}
+
+std::uint64_t Report::count(RuleStatus status) const {
+  return static_cast<std::uint64_t>(
+      std::count_if(rules.begin(), rules.end(), [&](const RuleOutcome& outcome) { return outcome.status == status; }));
+}
+
+}  // namespace calkit::lint
