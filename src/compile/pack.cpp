@@ -60,8 +60,8 @@ PackReport report_of(const calbin::Description& d, const MemoryPlan& plan, const
   out.token = "inputs[0]";
   out.position = "inputs[1]";
   out.logits = "outputs[0]";
-  out.csr_current = std::string(kCurrentCsr) + "[0]";
-  out.csr_past_current = std::string(kPastCsr) + "[0]";
+  out.csr_current = fmt::format("{}[0]", kCurrentCsr);
+  out.csr_past_current = fmt::format("{}[0]", kPastCsr);
   out.context = d.limits.context;
   out.batch = d.limits.max_batch;
   out.vocab = d.model.vocab;
