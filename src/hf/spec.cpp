@@ -66,9 +66,10 @@ Status read_identity(const Cursor& config, ModelSpec& spec) {
   CALKIT_TRY(const Cursor architectures_at, config.at("architectures"));
   CALKIT_TRY(const auto items, architectures_at.items());
   for (const Cursor& item : items) {
-    CALKIT_TRY(std::string name, item.as_string());
-    if (name != "Qwen3ForCausalLM") return item.error(item.value().describe(), "\"Qwen3ForCausalLM\"", hint);
-    spec.architectures.push_back(std::move(name));
+    const std::string* name = item.value().if_string();
+    if (name == nullptr || *name != "Qwen3ForCausalLM")
+      return item.error(item.value().describe(), "\"Qwen3ForCausalLM\"", hint);
+    spec.architectures.push_back(*name);
   }
   if (spec.architectures.size() != 1)
     return architectures_at.error(fmt::format("{} names", spec.architectures.size()), "[\"Qwen3ForCausalLM\"]", hint);

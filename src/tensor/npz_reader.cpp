@@ -186,10 +186,7 @@ class Reader {
   }
 
   Error bad(std::string_view field, std::string_view found, std::string_view allowed, std::string hint = {}) const {
-    std::string shown(field.substr(0, 80));
-    for (char& c : shown)
-      if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-    return input_error(file_, shown, found, allowed, std::move(hint));
+    return input_error(file_, printable(field, 80), found, allowed, std::move(hint));
   }
 
   std::span<const std::byte> bytes_;
