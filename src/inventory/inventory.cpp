@@ -24,10 +24,11 @@ void head(const onnx::Model& model, Inventory& out) {
     out.functions.push_back(fmt::format("{}:{}", function.domain, function.name));
 }
 
-void inputs_and_outputs(const onnx::Model& model, Inventory& out) {
+void inputs_and_outputs(const onnx::Outline& outline, Inventory& out) {
+  const onnx::Model& model = outline.model;
   std::set<std::string_view> weights;
   for (const onnx::Initializer& tensor : model.graph.initializers) weights.insert(tensor.name);
-  for (const onnx::ValueInfo& value : model.graph.inputs) {
+  for (const onnx::ValueInfo& value : outline.inputs) {
     if (!weights.contains(value.name)) {
       out.inputs.push_back(value);
       continue;
@@ -35,7 +36,7 @@ void inputs_and_outputs(const onnx::Model& model, Inventory& out) {
     out.parameters.push_back(value.name);
     if (model.ir_version >= kFirstOverridableIr) out.overridable.push_back(value.name);
   }
-  out.outputs = model.graph.outputs;
+  out.outputs = outline.outputs;
 }
 
 // Axes: a symbol joins values, a number is fixed, and a stated 0 is an empty tensor, not "dynamic".
@@ -72,7 +73,7 @@ Result<Inventory> take_inventory(const std::filesystem::path& graph) {
   for (const std::string& problem : outline.problems) out.findings.push_back({Finding::Severity::kError, problem});
   out.inference_note = outline.inference_note;
   head(outline.model, out);
-  inputs_and_outputs(outline.model, out);
+  inputs_and_outputs(outline, out);
   if (!out.overridable.empty())
     out.findings.push_back(
         {Finding::Severity::kNote,

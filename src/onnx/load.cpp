@@ -130,6 +130,8 @@ Result<Outline> load_outline(const std::filesystem::path& path) {
   ExternalFiles external(path.parent_path().empty() ? "." : path.parent_path());
   const TensorReader reader{path.string(), {.tensor_data = false}, &external, &out.problems};
   CALKIT_TRY(out.model, convert_model(parsed, reader));
+  out.inputs = out.model.graph.inputs;
+  out.outputs = out.model.graph.outputs;
   const auto structure = structure_problems(out.model);
   out.problems.insert(out.problems.end(), structure.begin(), structure.end());
   if (!structure.empty()) {  // upstream's inference trusts the order and follows function calls without end

@@ -31,8 +31,9 @@ Result<Model> load_bytes(std::span<const std::byte> bytes, const std::string& na
 /// where that works.
 struct Outline {
   Model model;
-  std::vector<std::string> problems;  ///< structure and external data, one sentence each
-  std::string inference_note;         ///< why shape inference gave up; empty: it did not
+  std::vector<ValueInfo> inputs, outputs;  ///< of the main graph as the file states them, nothing inferred
+  std::vector<std::string> problems;       ///< structure and external data, one sentence each
+  std::string inference_note;              ///< why shape inference gave up; empty: it did not
 };
 /// kInput only if the file is no ONNX protobuf at all.
 Result<Outline> load_outline(const std::filesystem::path& path);
