@@ -235,9 +235,15 @@ class AttentionKernel : public Kernel {
 }  // namespace
 
 void register_attention(Registry& registry) {
-  registry[":Attention"] = {.min_inputs = 3, .max_inputs = 6, .factory = &AttentionKernel<&run_attention>::make};
-  registry["calkit:CacheAttention"] = {
-      .min_inputs = 6, .max_inputs = 6, .factory = &AttentionKernel<&run_cache_attention>::make};
+  registry[":Attention"] = {.min_inputs = 3,
+                            .max_inputs = 6,
+                            .attributes = {"is_causal", "kv_num_heads", "q_num_heads", "scale", "softcap",
+                                           "softmax_precision", "qk_matmul_output_mode"},
+                            .factory = &AttentionKernel<&run_attention>::make};
+  registry["calkit:CacheAttention"] = {.min_inputs = 6,
+                                       .max_inputs = 6,
+                                       .attributes = {"scale"},
+                                       .factory = &AttentionKernel<&run_cache_attention>::make};
 }
 
 }  // namespace calkit::exec

@@ -43,7 +43,7 @@ Status run_cast(const Call& call) {
 }  // namespace
 
 void register_cast(Registry& registry) {
-  registry[":Cast"] = {.min_inputs = 1, .max_inputs = 1, .run = &run_cast};
+  registry[":Cast"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"to", "saturate"}, .run = &run_cast};
 }
 
 }  // namespace calkit::exec

@@ -251,7 +251,8 @@ Status run_gemm(const Call& call) {
 void register_matmul(Registry& registry) {
   registry[":MatMul"] = {.min_inputs = 2, .max_inputs = 2, .factory = &make_matmul};
   registry["calkit:MatMulNT"] = {.min_inputs = 2, .max_inputs = 2, .factory = &make_matmul_nt};
-  registry[":Gemm"] = {.min_inputs = 2, .max_inputs = 3, .run = &run_gemm};
+  registry[":Gemm"] = {
+      .min_inputs = 2, .max_inputs = 3, .attributes = {"alpha", "beta", "transA", "transB"}, .run = &run_gemm};
 }
 
 }  // namespace calkit::exec

@@ -95,8 +95,9 @@ Status run_softmax(const Call& call) {
 }  // namespace
 
 void register_norm(Registry& registry) {
-  registry[":RMSNormalization"] = {.min_inputs = 2, .max_inputs = 2, .run = &run_rms_normalization};
-  registry[":Softmax"] = {.min_inputs = 1, .max_inputs = 1, .run = &run_softmax};
+  registry[":RMSNormalization"] = {
+      .min_inputs = 2, .max_inputs = 2, .attributes = {"axis", "epsilon", "stash_type"}, .run = &run_rms_normalization};
+  registry[":Softmax"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"axis"}, .run = &run_softmax};
 }
 
 }  // namespace calkit::exec

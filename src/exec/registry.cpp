@@ -74,6 +74,10 @@ Result<std::unique_ptr<Kernel>> make_kernel(const onnx::Node& node, std::span<co
   if (node.inputs.size() < op.min_inputs || node.inputs.size() > op.max_inputs)
     return input_error("graph", node_label(node), fmt::format("{} inputs", node.inputs.size()),
                        fmt::format("{} to {}", op.min_inputs, op.max_inputs));
+  for (const auto& attribute : node.attributes)
+    if (std::find(op.attributes.begin(), op.attributes.end(), attribute.name) == op.attributes.end())
+      return input_error("graph", node_label(node), "attribute '" + attribute.name + "'",
+                         op.attributes.empty() ? "no attributes" : fmt::format("{}", fmt::join(op.attributes, ", ")));
   if (op.factory != nullptr) return op.factory(node, constants, options);
   if (op.view != nullptr) return std::unique_ptr<Kernel>(new PlainViewKernel(node, op.view));
   return std::unique_ptr<Kernel>(new PlainKernel(node, op.run));

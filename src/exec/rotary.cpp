@@ -128,7 +128,10 @@ Status run_rotary(const Call& call) {
 }  // namespace
 
 void register_rotary(Registry& registry) {
-  registry[":RotaryEmbedding"] = {.min_inputs = 3, .max_inputs = 4, .run = &run_rotary};
+  registry[":RotaryEmbedding"] = {.min_inputs = 3,
+                                  .max_inputs = 4,
+                                  .attributes = {"interleaved", "num_heads", "rotary_embedding_dim"},
+                                  .run = &run_rotary};
 }
 
 }  // namespace calkit::exec

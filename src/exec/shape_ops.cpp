@@ -197,14 +197,18 @@ Status run_constant_of_shape(const Call& call) {
 }  // namespace
 
 void register_shape_ops(Registry& registry) {
-  registry[":Reshape"] = {.min_inputs = 2, .max_inputs = 2, .view = &view_reshape};
+  registry[":Reshape"] = {.min_inputs = 2, .max_inputs = 2, .attributes = {"allowzero"}, .view = &view_reshape};
   registry[":Unsqueeze"] = {.min_inputs = 2, .max_inputs = 2, .view = &view_unsqueeze};
   registry[":Squeeze"] = {.min_inputs = 1, .max_inputs = 2, .view = &view_squeeze};
   registry[":Identity"] = {.min_inputs = 1, .max_inputs = 1, .view = &view_identity};
-  registry[":Transpose"] = {.min_inputs = 1, .max_inputs = 1, .run = &run_transpose};
-  registry[":Shape"] = {.min_inputs = 1, .max_inputs = 1, .run = &run_shape};
-  registry[":Constant"] = {.min_inputs = 0, .max_inputs = 0, .run = &run_constant};
-  registry[":ConstantOfShape"] = {.min_inputs = 1, .max_inputs = 1, .run = &run_constant_of_shape};
+  registry[":Transpose"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"perm"}, .run = &run_transpose};
+  registry[":Shape"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"start", "end"}, .run = &run_shape};
+  registry[":Constant"] = {.min_inputs = 0,
+                           .max_inputs = 0,
+                           .attributes = {"value", "value_int", "value_ints", "value_float", "value_floats"},
+                           .run = &run_constant};
+  registry[":ConstantOfShape"] = {
+      .min_inputs = 1, .max_inputs = 1, .attributes = {"value"}, .run = &run_constant_of_shape};
 }
 
 }  // namespace calkit::exec

@@ -156,7 +156,7 @@ Status run_expand(const Call& call) {
 }  // namespace
 
 void register_slice_ops(Registry& registry) {
-  registry[":Concat"] = {.min_inputs = 1, .max_inputs = 1024, .run = &run_concat};
+  registry[":Concat"] = {.min_inputs = 1, .max_inputs = 1024, .attributes = {"axis"}, .run = &run_concat};
   registry[":Slice"] = {.min_inputs = 3, .max_inputs = 5, .run = &run_slice};
   registry[":Range"] = {.min_inputs = 3, .max_inputs = 3, .run = &run_range};
   registry[":Expand"] = {.min_inputs = 2, .max_inputs = 2, .run = &run_expand};

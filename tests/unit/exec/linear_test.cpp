@@ -1,0 +1,93 @@
+#include "exec/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace calkit::exec {
+namespace {
+
+Tensor noise(DType dtype, Shape shape, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Tensor wide = *Tensor::zeros(DType::kF32, std::move(shape));
+  for (float& value : wide.mutable_data<float>()) value = normal(random);
+  return *convert(wide, dtype);
+}
+
+std::vector<double> product(const Tensor& x, const Tensor& w) {
+  const auto a = *to_floats(x), b = *to_floats(w);
+  const auto m = static_cast<std::size_t>(x.dim(0)), n = static_cast<std::size_t>(w.dim(0)),
+             k = static_cast<std::size_t>(w.dim(1));
+  std::vector<double> out(m * n, 0.0);
+  for (std::size_t i = 0; i < m; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t l = 0; l < k; ++l) out[i * n + j] += static_cast<double>(a[i * k + l]) * b[j * k + l];
+  return out;
+}
+
+Tensor multiply(const Linear& linear, const Tensor& x) {
+  Tensor y = *Tensor::zeros(x.dtype(), {x.dim(0), static_cast<std::int64_t>(linear.outputs())});
+  EXPECT_TRUE(linear.multiply(x.raw(), static_cast<std::size_t>(x.dim(0)), y.mutable_raw()).ok());
+  return y;
+}
+
+// 8 rows go through our own row products, 9 through oneDNN.
+TEST(Linear, F32AgreesWithDoublePrecisionForFewAndManyRows) {
+  const Tensor w = noise(DType::kF32, {130, 96}, 1);
+  const auto linear = Linear::create(w, 1);
+  ASSERT_TRUE(linear.ok());
+  for (const std::int64_t m : {1, 3, 8, 9, 33, 600}) {
+    const Tensor x = noise(DType::kF32, {m, 96}, 2);
+    const auto got = *to_floats(multiply(**linear, x));
+    const auto want = product(x, w);
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 2e-5) << m << " rows";
+  }
+}
+
+TEST(Linear, Bf16IsOneRoundingOfAnF32Sum) {
+  const Tensor w = noise(DType::kBF16, {70, 200}, 3);
+  const auto linear = Linear::create(w, 1);
+  ASSERT_TRUE(linear.ok());
+  for (const std::int64_t m : {1, 4, 8, 9, 20}) {
+    const Tensor x = noise(DType::kBF16, {m, 200}, 4);
+    const auto got = *to_floats(multiply(**linear, x));
+    const auto want = product(x, w);
+    // Half a unit of BF16 (2^-9 of the value) plus the F32 sum's own error.
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], std::fabs(want[i]) / 256 + 1e-4) << m << " rows";
+  }
+}
+
+TEST(Linear, WeightsLargerThanTheScratchAreWidenedInBlocks) {
+  const Tensor w = noise(DType::kBF16, {700, 2048}, 5);  // 5.6 MB of F32, more than one block
+  const auto linear = Linear::create(w, 1);
+  ASSERT_TRUE(linear.ok());
+  const Tensor x = noise(DType::kBF16, {9, 2048}, 6);
+  const auto got = *to_floats(multiply(**linear, x));
+  const auto want = product(x, w);
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], std::fabs(want[i]) / 256 + 1e-3);
+}
+
+TEST(Linear, ThreadsDoNotChangeTheBits) {
+  const Tensor w = noise(DType::kBF16, {4096, 1024}, 7);
+  const auto one = Linear::create(w, 1), two = Linear::create(w, 2);
+  ASSERT_TRUE(one.ok() && two.ok());
+  const Tensor x = noise(DType::kBF16, {2, 1024}, 8);
+  const Tensor a = multiply(**one, x), b = multiply(**two, x);
+  EXPECT_EQ(std::memcmp(a.raw(), b.raw(), a.bytes()), 0);
+}
+
+TEST(LinearCache, TheSameBytesAreOneObjectWhileInUse) {
+  LinearCache cache;
+  const Tensor w = noise(DType::kF32, {8, 8}, 9), other = noise(DType::kF32, {8, 8}, 9);
+  const auto first = cache.get(w, 1), again = cache.get(w, 1), third = cache.get(other, 1);
+  ASSERT_TRUE(first.ok() && again.ok() && third.ok());
+  EXPECT_EQ(first->get(), again->get());
+  EXPECT_NE(first->get(), third->get());
+}
+
+}  // namespace
+}  // namespace calkit::exec
