@@ -42,11 +42,18 @@ Error writer_error(archive* writer, const Output& out, const std::filesystem::pa
   return Error{ErrorKind::kIo, fmt::format("{}: cannot write: {}", path.string(), text ? text : "unknown reason")};
 }
 
+/// GNU tar warns about each file whose header says hdrcharset, so only archives that need raw names say it.
+bool all_ascii(const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  });
+}
+
 /// Everything that could differ between two machines is set here: names raw, one compression level, no padded last
 /// block.
-bool configure(archive* writer) {
+bool configure(archive* writer, bool raw_names) {
   return archive_write_set_format_pax_restricted(writer) == ARCHIVE_OK &&
-         archive_write_set_format_option(writer, "pax", "hdrcharset", "BINARY") == ARCHIVE_OK &&
+         (!raw_names || archive_write_set_format_option(writer, "pax", "hdrcharset", "BINARY") == ARCHIVE_OK) &&
          archive_write_add_filter_zstd(writer) == ARCHIVE_OK &&
          archive_write_set_filter_option(writer, "zstd", "compression-level", "6") == ARCHIVE_OK &&
          archive_write_set_bytes_in_last_block(writer, 1) == ARCHIVE_OK;
@@ -83,7 +90,7 @@ Status write_tar_zst(const std::filesystem::path& out, const std::filesystem::pa
   CALKIT_TRY(StagedFile staged, StagedFile::create(out));
   Output output{&staged, {}};
   const Writer writer(archive_write_new());
-  if (!writer || !configure(writer.get()) ||
+  if (!writer || !configure(writer.get(), !all_ascii(files)) ||
       archive_write_open2(writer.get(), &output, nullptr, write_some, nullptr, nullptr) != ARCHIVE_OK) {
     return writer_error(writer.get(), output, out);
   }
