@@ -1,0 +1,296 @@
+#include "package_builder.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include "calkit/base/hash.h"
+
+namespace calkit::testing_support {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kBase = 0x10000000;
+constexpr std::uint64_t kPage = 4096;
+constexpr std::int64_t kOnnxInt64 = 7;  // TensorProto.DataType.INT64
+
+[[noreturn]] void give_up(const std::string& what) {
+  std::cerr << "package_builder: " << what << '\n';
+  std::abort();
+}
+
+std::uint64_t pages(std::uint64_t bytes) {
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+template <class Item, class Key>
+Item& find_or_die(std::vector<Item>& items, Key key, const std::string& wanted) {
+  for (auto& item : items)
+    if (item.*key == wanted) return item;
+  give_up("nothing is called " + wanted);
+}
+
+void write_file(const fs::path& path, const std::string& bytes) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+std::string digest_of_text(const std::string& text) {
+  return "sha256:" + sha256_hex(text);
+}
+
+calbin::Extent symbol(const char* name) {
+  return {std::string(name)};
+}
+calbin::Extent number(std::int64_t value) {
+  return {value};
+}
+
+calbin::Operand operand(const std::string& name, const std::string& region, std::uint64_t base, std::uint64_t size,
+                        DType dtype, std::vector<calbin::Extent> shape) {
+  calbin::Operand out;
+  out.name = name;
+  out.region = region;
+  out.base = base;
+  out.size = size;
+  out.dtype = dtype;
+  out.shape = std::move(shape);
+  return out;
+}
+
+calbin::Op op(std::int64_t id, const std::string& type, std::vector<calbin::OpAttribute> attributes,
+              std::vector<calbin::Operand> reads, calbin::Operand write) {
+  return {id, type, "", type + "_" + std::to_string(id), std::move(attributes), std::move(reads), {std::move(write)}};
+}
+
+calbin::IoTensor tensor(std::int64_t index, const std::string& name, const std::string& role, const std::string& region,
+                        std::uint64_t base, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t tile) {
+  calbin::IoTensor out;
+  out.index = index;
+  out.name = name;
+  out.role = role;
+  out.region = region;
+  out.base = base;
+  out.dtype = dtype;
+  out.layout.logical_shape = {rows, columns};
+  out.shape = {tile > 0 ? (rows + tile - 1) / tile * tile : rows, columns};
+  if (tile > 0) out.layout.tile = {tile};
+  const std::uint64_t unit = dtype_bytes(dtype), row = unit * static_cast<std::uint64_t>(columns);
+  out.layout.strides_bytes = {row, unit};
+  out.size = row * static_cast<std::uint64_t>(out.shape[0]);
+  return out;
+}
+
+void add_regions(TestPackage& p, std::uint64_t param_bytes, std::uint64_t kv_bytes, std::uint64_t io_bytes) {
+  struct Part {
+    const char *id, *kind;
+    std::uint64_t bytes;
+  };
+  const Part parts[] = {{"param", "param", param_bytes},
+                        {"kv", "kv", kv_bytes},
+                        {"workspace", "workspace", kPage},
+                        {"io.prefill", "io", io_bytes},
+                        {"io.decode", "io", io_bytes}};
+  std::uint64_t at = kBase;
+  auto& regions = p.description.memory.regions;
+  regions.push_back({"chip0", 0, "dram", "global", kBase, 0, kPage, {}, {}});
+  for (const auto& part : parts) {
+    regions.push_back({part.id, 0, "dram", part.kind, at, pages(part.bytes), kPage, "chip0", {}});
+    at += pages(part.bytes);
+  }
+  regions[0].size = at - kBase;
+  p.description.memory.device_required = at - kBase;
+  p.description.memory.declared_text = std::to_string((at - kBase) / 1024) + " KiB";
+}
+
+calbin::Submodel submodel(TestPackage& p, const PackageShape& s, bool decode) {
+  const std::string phase = decode ? "decode" : "prefill", region = "io." + phase;
+  const std::int64_t tokens = decode ? 1 : s.max_tokens;
+  const std::uint64_t io = p.region(region).base;
+  calbin::Submodel out;
+  out.name = "mini-" + phase;
+  out.type = phase;
+  out.context = s.context;
+  out.tokens = {1, tokens, 1};
+  out.files = {"blk0", "oplist." + phase};
+  out.inputs.push_back(tensor(0, "token_ids", "token", region, io, DType::kI64, 1, tokens, 0));
+  out.inputs.push_back(
+      tensor(1, "position_ids", "position", region, io + out.inputs[0].size, DType::kI64, 1, tokens, 0));
+  const std::uint64_t csr = io + 2 * out.inputs[0].size;
+  out.csr.push_back({"cur_seq_len", "cur_seq_len", csr, 32, 1, false});
+  out.csr.push_back({"past_kv_cur_seq_len", "past_kv_cur_seq_len", csr + 4, 32, 1, false});
+  out.outputs.push_back(
+      tensor(0, "logits", "logits", region, (csr + 8 + 63) / 64 * 64, DType::kF32, 1, s.vocab, s.tile));
+  out.workspace_region = "workspace";
+  out.workspace_peak = 192;
+  out.oplist[0] = "oplist." + phase;
+  return out;
+}
+
+void add_ops(TestPackage& p, const PackageShape& s) {
+  const auto& params = p.description.params;
+  const auto table =
+      operand("table", "param", params[0].base, params[0].length, DType::kF32, {number(s.vocab), number(s.vocab)});
+  const auto one = operand("one", "param", params[1].base, params[1].length, DType::kI64, {number(1)});
+  const std::uint64_t work = p.region("workspace").base;
+  const auto scratch = [&](const char* name, std::uint64_t slot, std::vector<calbin::Extent> shape) {
+    return operand(name, "workspace", work + 64 * slot, 64, DType::kI64, std::move(shape));
+  };
+  const auto logits_of = [&](const calbin::Submodel& m) {
+    const auto& t = m.outputs[0];
+    return operand("logits", t.region, t.base, t.size, DType::kF32, {symbol("B"), number(s.vocab)});
+  };
+  const auto tokens_of = [&](const calbin::Submodel& m, std::vector<calbin::Extent> shape) {
+    const auto& t = m.inputs[0];
+    return operand("token_ids", t.region, t.base, t.size, DType::kI64, std::move(shape));
+  };
+  calbin::Operand length;
+  length.name = length.csr = "cur_seq_len";
+  length.base = p.prefill_model().csr[0].base;
+  length.dtype = DType::kI32;
+  length.shape = {symbol("B")};
+  p.prefill = {"mini-prefill", 0, {}};
+  p.prefill.ops.push_back(op(0, "Cast", {{"to", kOnnxInt64}}, {length}, scratch("length", 0, {symbol("B")})));
+  p.prefill.ops.push_back(
+      op(1, "Sub", {}, {scratch("length", 0, {symbol("B")}), one}, scratch("last", 1, {symbol("B")})));
+  p.prefill.ops.push_back(
+      op(2, "GatherND", {{"batch_dims", std::int64_t{1}}},
+         {tokens_of(p.prefill_model(), {symbol("B"), symbol("S")}), scratch("last", 1, {symbol("B"), number(1)})},
+         scratch("token", 2, {symbol("B")})));
+  p.prefill.ops.push_back(op(3, "Gather", {{"axis", std::int64_t{0}}}, {table, scratch("token", 2, {symbol("B")})},
+                             logits_of(p.prefill_model())));
+  p.decode = {"mini-decode", 0, {}};
+  p.decode.ops.push_back(op(0, "Gather", {{"axis", std::int64_t{0}}},
+                            {table, tokens_of(p.decode_model(), {symbol("B")})}, logits_of(p.decode_model())));
+}
+
+void add_params(TestPackage& p, const PackageShape& s) {
+  std::string block;
+  for (std::int64_t row = 0; row < s.vocab; ++row) {
+    for (std::int64_t column = 0; column < s.vocab; ++column) {
+      const float value = table_value(row, column);
+      block.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+  }
+  const std::uint64_t table_bytes = block.size();
+  const std::int64_t one = 1;
+  block.append(reinterpret_cast<const char*>(&one), sizeof one);
+  p.files["params/blk0.bin"] = block;
+  for (const bool table : {true, false}) {
+    calbin::Param out;
+    out.name = table ? "table" : "one";
+    out.file = "blk0";
+    out.region = "param";
+    out.offset = table ? 0 : table_bytes;
+    out.length = table ? table_bytes : 8;
+    out.base = kBase + out.offset;
+    out.dtype = table ? DType::kF32 : DType::kI64;
+    out.shape = out.logical_shape = table ? Shape{s.vocab, s.vocab} : Shape{1};
+    p.description.params.push_back(out);
+  }
+}
+
+void add_facts(calbin::Description& d, const PackageShape& s) {
+  d.name = "mini";
+  d.version = "1.0.0";
+  d.compat = {"0.7.6", "any", "any", "emulated"};
+  d.model.family = "qwen3";
+  d.model.config_digest = digest_of_text("config");
+  d.model.tokenizer_digest = digest_of_text("tokenizer");
+  d.model.layers = d.model.q_heads = d.model.kv_heads = 1;
+  d.model.hidden = d.model.ffn = s.vocab;
+  d.model.head_dim = 4;
+  d.model.vocab = s.vocab;
+  d.model.trained_context = s.context;
+  d.model.rope_theta = 10000;
+  d.limits = {s.context, 1, s.max_tokens, s.slots};
+  d.device.profile = "calculet-assumed";
+  d.device.chips = 1;
+  d.device.chip_mask = 1;
+  d.device.chip.push_back({0, 34292629504, {}, {}});
+  d.partition.kind = "single";
+  const std::uint64_t kv = static_cast<std::uint64_t>(4 * s.context * s.slots) * 8;
+  d.kv = {DType::kF32, DType::kF32, {}, "slot,layer,k|v,head,position,dim", kv, {kv}, {"kv"}};
+  for (const char* part : {"compiler", "tvm", "kernel", "oplib", "container_digest"})
+    d.provenance.notes[part] = "a test's package";
+  d.provenance.argv = {"package_builder"};
+  d.provenance.config_digest = digest_of_text("mini");
+  d.provenance.input_onnx_digest = {{"prefill", digest_of_text("prefill")}, {"decode", digest_of_text("decode")}};
+}
+
+}  // namespace
+
+float table_value(std::int64_t token, std::int64_t column) {
+  // One clear maximum per row (the token after it), different values everywhere.
+  const std::int64_t distance = column - token - 1;
+  return 8.0f - static_cast<float>(distance * distance) / 16.0f + static_cast<float>(column) / 1024.0f;
+}
+
+calbin::Region& TestPackage::region(const std::string& id) {
+  return find_or_die(description.memory.regions, &calbin::Region::id, id);
+}
+calbin::Param& TestPackage::param(const std::string& name) {
+  return find_or_die(description.params, &calbin::Param::name, name);
+}
+calbin::PackageFile& TestPackage::file(const std::string& id) {
+  return find_or_die(description.files, &calbin::PackageFile::id, id);
+}
+
+TestPackage good_package(const PackageShape& shape) {
+  TestPackage p;
+  add_facts(p.description, shape);
+  add_params(p, shape);
+  const std::uint64_t io = 2 * 8 * static_cast<std::uint64_t>(shape.max_tokens) + 128 +
+                           4 * static_cast<std::uint64_t>(shape.vocab * std::max<std::int64_t>(shape.tile, 1));
+  add_regions(p, p.files["params/blk0.bin"].size(), p.description.kv.bytes_total, io);
+  p.description.submodels.push_back(submodel(p, shape, false));
+  p.description.submodels.push_back(submodel(p, shape, true));
+  add_ops(p, shape);
+  p.description.files = {{"blk0", "params/blk0.bin", "param", 0, {}, 1, false},
+                         {"oplist.prefill", "oplists/prefill.json", "oplist", 0, {}, 1, false},
+                         {"oplist.decode", "oplists/decode.json", "oplist", 0, {}, 1, false}};
+  return p;
+}
+
+manifest::ServiceManifest good_service(const PackageShape& shape) {
+  manifest::ServiceManifest out;
+  out.architecture = "qwen3";
+  out.calbin_version = "1.0.0";
+  out.runtime_abi = "0.7.6";
+  out.context = shape.context;
+  out.batch = 1;
+  out.vocab = shape.vocab;
+  out.prefill_model = "mini-prefill";
+  out.decode_model = "mini-decode";
+  out.token = {"inputs", 0, "inputs[0]"};
+  out.position = {"inputs", 1, "inputs[1]"};
+  out.logits = {"outputs", 0, "outputs[0]"};
+  out.csr_current = {"cur_seq_len", 0, "cur_seq_len[0]"};
+  out.csr_past_current = {"past_kv_cur_seq_len", 0, "past_kv_cur_seq_len[0]"};
+  return out;
+}
+
+void TestPackage::write(const fs::path& dir) const {
+  auto all = files;
+  all.emplace("oplists/prefill.json", to_json(calbin::to_value(prefill)) + "\n");
+  all.emplace("oplists/decode.json", to_json(calbin::to_value(decode)) + "\n");
+  auto d = description;
+  for (auto& file : d.files) {
+    const auto bytes = all.find(file.path);
+    if (!rehash || bytes == all.end()) continue;
+    file.size = bytes->second.size();
+    file.digest = digest_of_text(bytes->second);
+  }
+  Value document = calbin::to_value(d);
+  if (edit_document) edit_document(document);
+  std::string text = to_json(document) + "\n";
+  if (edit_text) edit_text(text);
+  for (const auto& [path, bytes] : all) write_file(dir / path, bytes);
+  write_file(dir / "calbin.json", text);
+  if (edit_folder) edit_folder(dir);
+}
+
+}  // namespace calkit::testing_support

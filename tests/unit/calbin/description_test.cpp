@@ -1,0 +1,220 @@
+#include "calkit/calbin/package.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "calkit/calbin/reading.h"
+#include "package_builder.h"
+#include "scratch_dir.h"
+
+namespace calkit::calbin {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::good_package;
+using testing_support::ScratchDir;
+using testing_support::TestPackage;
+
+Result<Description> parse(const Value& document) {
+  return parse_description(Cursor(document, "calbin.json"));
+}
+
+/// Every optional field in use.
+Description full_description() {
+  Description d = good_package().description;
+  for (auto& file : d.files) file.digest = "sha256:" + std::string(64, 'a');
+  d.created = "2026-01-02T03:04:05Z";
+  d.model.hf_repo = "a/b";
+  d.model.hf_revision = std::string(40, '1');
+  d.model.chat_template_digest = "sha256:" + std::string(64, 'b');
+  d.model.experts = 4;
+  d.model.experts_per_token = 2;
+  d.device.calcores_per_chip = 8;
+  d.device.chip[0].sram = 1 << 20;
+  d.device.chip[0].link_bw = 1 << 30;
+  d.partition.axes = {"heads"};
+  d.files[0].optional = true;
+  d.memory.regions[1].shared_with = {"kv"};
+  d.memory.regions[1].base = UINT64_MAX;
+  d.params[0].shard = Shard{1, 0, 2, true};
+  d.params[0].quant_ref = "w8";
+  d.params[0].tied_to = "one";
+  auto& submodel = d.submodels[0];
+  submodel.tokens = {16, 128, 16};
+  submodel.inputs[0].alias_of = "x";
+  submodel.inputs[0].pingpong = PingPong{16, 32, 2};
+  submodel.iomap[0] = "blk0";
+  submodel.commands.push_back({"cpu", "blk0", "blk0", 0, 8, 3});
+  d.kv.scale_dtype = "f32";
+  d.provenance.commits["compiler"] = "abc";
+  d.provenance.notes.erase("compiler");
+  d.provenance.env_allow["A"] = "b";
+  d.provenance.started = d.provenance.finished = "2026-01-02T03:04:05Z";
+  d.golden.push_back({"mini-prefill", "blk0", "blk0", "sha256:" + std::string(64, 'c'), "f32", {{"tool", "t"}}});
+  return d;
+}
+
+TEST(CalbinDescription, ReadsBackWhatItWrote) {
+  const Description written = full_description();
+  const std::string text = to_json(to_value(written));
+  const auto document = parse_json(text, "calbin.json");
+  ASSERT_TRUE(document.ok());
+  const auto read = parse(*document);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE(*read == written);
+  EXPECT_EQ(to_json(to_value(*read)), text);
+}
+
+TEST(CalbinDescription, RefusesEveryUnknownKeyButThoseForExtensions) {
+  Value document = to_value(full_description());
+  document.find("limits")->set("x-note", "fine");
+  EXPECT_TRUE(parse(document).ok());
+  document.find("limits")->set("contxt", 4);
+  const auto read = parse(document);
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.error().message, HasSubstr("/limits/contxt"));
+  EXPECT_THAT(read.error().message, HasSubstr("'context' is the nearest"));
+}
+
+TEST(CalbinDescription, KeepsAddressesAndSizesExact) {
+  const auto document = parse_json(to_json(to_value(full_description())), "calbin.json");
+  const auto read = parse(*document);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->memory.regions[1].base, UINT64_MAX);
+  Value too_large = *document;
+  too_large.find("memory")->set("device_required", (1ull << 53));
+  EXPECT_FALSE(parse(too_large).ok());
+  too_large.find("memory")->set("device_required", (1ull << 53) - 1);
+  EXPECT_TRUE(parse(too_large).ok());
+}
+
+struct BadField {
+  const char* pointer;
+  Value value;
+};
+class CalbinBadField : public testing::TestWithParam<BadField> {};
+
+Value* at(Value& root, const std::string& pointer) {
+  Value* here = &root;
+  std::size_t from = 1;
+  while (here != nullptr && from <= pointer.size()) {
+    const std::size_t end = std::min(pointer.find('/', from), pointer.size());
+    const std::string step = pointer.substr(from, end - from);
+    here = here->is_array() ? &(*here->if_array())[std::stoul(step)] : here->find(step);
+    from = end + 1;
+  }
+  return here;
+}
+
+TEST_P(CalbinBadField, IsNamedWithItsPointer) {
+  Value document = to_value(full_description());
+  Value* field = at(document, GetParam().pointer);
+  ASSERT_NE(field, nullptr);
+  *field = GetParam().value;
+  const auto read = parse(document);
+  ASSERT_FALSE(read.ok()) << GetParam().pointer;
+  EXPECT_EQ(read.error().kind, ErrorKind::kInput);
+  EXPECT_THAT(read.error().message, HasSubstr(GetParam().pointer));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CalbinBadField,
+    testing::Values(
+        BadField{"/schema", "1"}, BadField{"/schema", 2}, BadField{"/package", 3}, BadField{"/package/name", ""},
+        BadField{"/model/layers", 0}, BadField{"/model/layers", 4.0}, BadField{"/model/rope_theta", "1e6"},
+        BadField{"/model/config_digest", "md5:0"}, BadField{"/limits/slots", Value()}, BadField{"/device/chip_mask", 1},
+        BadField{"/device/chip_mask", "0x1ffffffffffffffff"}, BadField{"/device/chip/0/id", 64},
+        BadField{"/partition/kind", "2_chips"}, BadField{"/files", Value::object()},
+        BadField{"/files/0/role", "weights"}, BadField{"/files/0/size", -1},
+        BadField{"/files/0/digest", "sha256:" + std::string(64, '0')}, BadField{"/memory/regions/0/space", "disk"},
+        BadField{"/memory/regions/1/parent", "chip9"}, BadField{"/params/0/file", "blk7"},
+        BadField{"/params/0/shape", Value::list(std::vector<int>(17, 1))}, BadField{"/params/0/dtype", "float"},
+        BadField{"/submodels/0/tokens", Value::list(std::vector<int>{4, 2, 1})},
+        BadField{"/submodels/0/inputs/0/role", "ids"}, BadField{"/submodels/0/csr/0/signed", 0},
+        BadField{"/submodels/0/oplist", Value::object({{"chip0", "blk0"}})}, BadField{"/kv/bytes_per_chip", 4096},
+        BadField{"/provenance/compiler", Value()}, BadField{"/golden/0/inputs", "nowhere"}));
+
+TEST(CalbinReading, ReportsEveryProblemAndKeepsTheRest) {
+  Value document = to_value(full_description());
+  document.find("limits")->set("slots", "2");
+  document.find("limits")->set("contxt", 3);
+  document.find("memory")->set("device_required", 18446744073709551552ull);
+  (*document.find("params")->if_array())[1].set("offset", Value());
+  const auto reading = read_description(Cursor(document, "calbin.json"));
+  std::vector<std::string> pointers;
+  for (const auto& problem : reading.problems) pointers.push_back(problem.pointer);
+  EXPECT_THAT(pointers, testing::UnorderedElementsAre("/limits/slots", "/limits/contxt", "/memory/device_required",
+                                                      "/params/1/offset"));
+  EXPECT_EQ(reading.description.memory.device_required, 18446744073709551552ull);
+  EXPECT_EQ(reading.description.params.size(), 2u);
+  EXPECT_EQ(reading.description.params[1].name, "one");
+}
+
+TEST(CalbinReading, TellsTheLineOfAPointer) {
+  const auto document = parse_json("{\n \"a\": [\n  1,\n  {\"b/c\": 2}\n ]\n}", "x");
+  ASSERT_TRUE(document.ok());
+  EXPECT_EQ(line_of(*document, "/a/1/b~1c"), 4u);
+  EXPECT_EQ(line_of(*document, "/a/1/missing"), 4u);
+  EXPECT_EQ(line_of(*document, "/a/9"), 2u);
+  EXPECT_EQ(line_of(*document, ""), 1u);
+}
+
+TEST(CalbinPackage, OpensMapsAndVerifies) {
+  ScratchDir dir;
+  good_package().write(dir / "mini.calbin");
+  const auto package = Package::open(dir / "mini.calbin");
+  ASSERT_TRUE(package.ok()) << package.error().message;
+  EXPECT_EQ(package->description().name, "mini");
+  EXPECT_THAT(package->digest(), testing::MatchesRegex("sha256:[0-9a-f]{64}"));
+  EXPECT_TRUE(package->verify_files().ok());
+  const auto block = package->map("blk0");
+  ASSERT_TRUE(block.ok());
+  EXPECT_EQ((*block)->size(), package->description().file("blk0")->size);
+  EXPECT_FALSE(package->map("params/blk0.bin").ok());
+}
+
+TEST(CalbinPackage, RefusesChangedFilesWithTheirName) {
+  ScratchDir dir;
+  good_package().write(dir / "p");
+  const auto package = Package::open(dir / "p");
+  ASSERT_TRUE(package.ok());
+  std::string bytes = dir.read("p/params/blk0.bin");
+  bytes[17] ^= 1;
+  dir.write("p/params/blk0.bin", bytes);
+  const auto changed = package->verify_files();
+  ASSERT_FALSE(changed.ok());
+  EXPECT_THAT(changed.error().message, HasSubstr("params/blk0.bin"));
+  EXPECT_THAT(changed.error().message, HasSubstr("digest"));
+  dir.write("p/params/blk0.bin", bytes.substr(1));
+  EXPECT_THAT(package->verify_files().error().message, HasSubstr("size"));
+  EXPECT_FALSE(package->map("blk0").ok());
+  std::filesystem::remove(dir / "p/params/blk0.bin");
+  EXPECT_FALSE(package->verify_files().ok());
+}
+
+TEST(CalbinPackage, SaysWhichFolderIsNoPackage) {
+  ScratchDir dir;
+  EXPECT_THAT(Package::open(dir / "nothing").error().context.front(), HasSubstr("nothing"));
+  EXPECT_FALSE(Package::open(dir.path()).ok());
+  dir.write("calbin.json", "not a model at all\n");
+  EXPECT_EQ(Package::open(dir.path()).error().kind, ErrorKind::kInput);
+}
+
+TEST(CalbinPackage, NeverFollowsALinkOutOfThePackage) {
+  ScratchDir dir;
+  TestPackage p = good_package();
+  p.edit_folder = [](const std::filesystem::path& at) {
+    std::filesystem::rename(at / "params/blk0.bin", at.parent_path() / "outside.bin");
+    std::filesystem::create_symlink(at.parent_path() / "outside.bin", at / "params/blk0.bin");
+  };
+  p.write(dir / "p");
+  const auto package = Package::open(dir / "p");
+  ASSERT_TRUE(package.ok());
+  EXPECT_FALSE(package->map("blk0").ok());
+  EXPECT_FALSE(package->verify_files().ok());
+}
+
+}  // namespace
+}  // namespace calkit::calbin
