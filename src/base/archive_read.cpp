@@ -19,6 +19,13 @@ struct FreeReader {
   void operator()(archive* a) const { archive_read_free(a); }
 };
 
+/// libarchive gives no path when it cannot spell it in the locale; the UTF-8 form is then the right one.
+std::string path_of(archive_entry* entry) {
+  const char* path = archive_entry_pathname(entry);
+  if (!path) path = archive_entry_pathname_utf8(entry);
+  return path ? path : "";
+}
+
 class TarReader {
  public:
   TarReader(const std::filesystem::path& path, const ArchiveLimits& limits)
@@ -62,8 +69,7 @@ class TarReader {
 
  private:
   Status check(archive_entry* entry) {
-    const char* raw = archive_entry_pathname(entry);
-    std::string path = raw ? raw : "";
+    std::string path = path_of(entry);
     const auto refused = [&](std::string_view found, std::string_view allowed) {
       return input_error(name_, Value(path).describe(), found, allowed);
     };
@@ -116,7 +122,7 @@ Status read_tar_zst(
   for (;;) {
     CALKIT_TRY(archive_entry* const found, reader.next());
     if (!found) return {};
-    const std::string path = archive_entry_pathname(found);
+    const std::string path = path_of(found);
     const auto bytes = static_cast<std::uint64_t>(archive_entry_size(found));
     CALKIT_CHECK_OK(entry(path, bytes, [&reader](std::span<std::byte> buffer) { return reader.read(buffer); }));
   }

@@ -3,6 +3,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "calkit/base/document.h"
@@ -32,9 +33,9 @@ class YamlEvents : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     check_plain(mark, {}, anchor);
-    // An empty value has no text of its own; "~", "Null" and "NULL" have.
-    const std::string_view spelling = text_at(mark);
-    if (spelling.starts_with("~") || spelling.starts_with("N"))
+    // An empty value has no text of its own, and the mark is then that of the next token.
+    const std::string_view spelling = word_at(mark);
+    if (spelling == "~" || spelling == "Null" || spelling == "NULL")
       refuse(mark, "another spelling of null", "null, or nothing after the colon");
     if (tree_.wants_key()) refuse(mark, "a key that is null", "a string as key");
     check(tree_.scalar(Value(), position_of(mark)));
@@ -44,6 +45,7 @@ class YamlEvents : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_plain(mark, tag, anchor);
+    if (!is_closed(mark)) refuse(mark, "a quote that is never closed", "a closing quote");
     const Position at = position_of(mark);
     const bool plain = tag == "?" || tag.empty();
     PlainScalar scalar = plain ? read_plain_scalar(value) : PlainScalar{Value(value), {}};
@@ -82,15 +84,34 @@ class YamlEvents : public YAML::EventHandler {
   void refuse(const YAML::Mark& mark, std::string_view found, std::string_view allowed, std::string hint = {}) {
     check(tree_.refuse(position_of(mark), found, allowed, std::move(hint)));
   }
-  std::string_view text_at(const YAML::Mark& mark) const {
-    const auto at = static_cast<std::size_t>(mark.pos);
-    return at < text_.size() ? text_.substr(at, 1) : std::string_view{};
+  std::string_view text_from(const YAML::Mark& mark) const {
+    return text_.substr(std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size()));
+  }
+  std::string_view word_at(const YAML::Mark& mark) const {
+    const std::string_view text = text_from(mark);
+    return text.substr(0, text.find_first_of(" \t\r\n,:]}"));
+  }
+  /// yaml-cpp takes the end of the file for the closing quote when a line feed stands before it.
+  bool is_closed(const YAML::Mark& mark) const {
+    const std::string_view text = text_from(mark);
+    if (!text.starts_with('"') && !text.starts_with('\'')) return true;
+    for (std::size_t at = 1; at < text.size(); ++at) {
+      if (text[at] == '\\' && text[0] == '"') {
+        ++at;
+      } else if (text[at] == text[0]) {
+        const bool doubled = text[0] == '\'' && text.substr(at + 1).starts_with('\'');
+        if (!doubled) return true;
+        ++at;
+      }
+    }
+    return false;
   }
   /// yaml-cpp gives "?" to plain and "!" to quoted scalars; a lone "!" in the text looks the same, hence the second
   /// look.
   void check_plain(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
     if (anchor != 0) refuse(mark, "an anchor (&name)", kSubset);
-    if ((!tag.empty() && tag != "?" && tag != "!") || text_at(mark) == "!") refuse(mark, "a tag (!name)", kSubset);
+    if ((!tag.empty() && tag != "?" && tag != "!") || text_from(mark).starts_with('!'))
+      refuse(mark, "a tag (!name)", kSubset);
   }
   void begin(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor, Value container) {
     check_plain(mark, tag, anchor);
