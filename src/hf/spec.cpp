@@ -143,19 +143,18 @@ Status read_weight_dtype(const Cursor& config, ModelSpec& spec) {
 }
 
 Status refuse_windows(const Cursor& config, const ModelSpec& spec) {
-  const auto use_at = config.find("use_sliding_window");
-  if (use_at) {
-    CALKIT_TRY(const bool used, use_at->as_bool());
-    if (used) return use_at->error("true", "false: every layer attends to the whole context");
-  }
-  if (const auto at = config.find("sliding_window"); at && !use_at)
-    return at->error(at->value().describe(), "null, or use_sliding_window: false beside it");
   if (const auto at = config.find("layer_types")) {
     CALKIT_TRY(const auto items, at->items());
     if (items.size() != static_cast<std::size_t>(spec.layers))
       return at->error(fmt::format("{} entries", items.size()),
                        fmt::format("one for each of the {} layers", spec.layers));
     for (const Cursor& item : items) CALKIT_CHECK_OK(item.as_word({"full_attention"}));
+  }
+  if (const auto at = config.find("use_sliding_window")) {
+    CALKIT_TRY(const bool used, at->as_bool());
+    if (used) return at->error("true", "false: every layer attends to the whole context");
+  } else if (const auto window = config.find("sliding_window")) {
+    return window->error(window->value().describe(), "null, or use_sliding_window: false beside it");
   }
   return {};
 }
