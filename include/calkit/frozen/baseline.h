@@ -1,8 +1,8 @@
 #pragma once
 /// The frozen baseline on disk: its format, reader, verifier, and the comparison with a peer's goldens.
 ///   model-source/  manifest.json  config.json  generation_config.json  tokenizer/  weights.sha256
-///   reference/     prompts.jsonl  token_ids.npz  logits_fp32.npz|logits_bf16.npz  probes.npz  greedy_tokens.jsonl  coverage.json
-///   SHA256SUMS     every file above, in sha256sum's format
+///   reference/     prompts.jsonl  token_ids.npz  logits_fp32.npz|logits_bf16.npz  probes.npz  greedy_tokens.jsonl
+///   coverage.json SHA256SUMS     every file above, in sha256sum's format
 /// A peer's goldens (Transformers) lie in one folder: prompts.jsonl token_ids.jsonl logits_*.npz greedy_*.jsonl.
 #include <cstdint>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "calkit/base/document.h"
 #include "calkit/hf/spec.h"
 #include "calkit/manifest/targets.h"
 
@@ -28,8 +29,8 @@ Result<std::vector<Prompt>> bundled_prompts();
 
 struct GreedyStep {
   std::int32_t token = 0;
-  double margin = 0;                    ///< top-1 minus top-2 logit
-  std::vector<std::int32_t> top_ids;    ///< 20, largest first, equal logits by smaller id
+  double margin = 0;                  ///< top-1 minus top-2 logit
+  std::vector<std::int32_t> top_ids;  ///< 20, largest first, equal logits by smaller id
   std::vector<float> top_logits;
 };
 
@@ -37,8 +38,8 @@ struct GreedyStep {
 struct ReferenceItem {
   Prompt prompt;
   std::vector<std::int32_t> ids;
-  std::vector<float> logits;        ///< [vocab] of the last position; empty when there are no ids
-  std::vector<GreedyStep> greedy;   ///< step 0 belongs to the prefill's last position; EOS does not stop
+  std::vector<float> logits;       ///< [vocab] of the last position; empty when there are no ids
+  std::vector<GreedyStep> greedy;  ///< step 0 belongs to the prefill's last position; EOS does not stop
 };
 
 struct Reference {
@@ -47,13 +48,14 @@ struct Reference {
   const ReferenceItem* find(std::string_view id) const;
 };
 
-/// Reads DIR/reference of a frozen baseline, or a folder of a peer's goldens. @param dtype "fp32", "bf16", or "" for the one that is there.
+/// Reads DIR/reference of a frozen baseline, or a folder of a peer's goldens. @param dtype "fp32", "bf16", or "" for
+/// the one that is there.
 Result<Reference> read_reference(const std::filesystem::path& dir, const std::string& dtype = {});
 
 struct ModelSource {
   hf::ModelSpec spec;
   manifest::ProductTargets targets;
-  std::string model_sha256;         ///< digest over all source files
+  std::string model_sha256;  ///< digest over all source files
   std::string tokenizer_sha256;
   std::string config_sha256;
   std::optional<std::string> chat_template_sha256;
@@ -64,23 +66,26 @@ struct ModelSource {
 };
 Result<ModelSource> read_model_source(const std::filesystem::path& baseline_dir);
 
-/// Re-checks a baseline: SHA256SUMS (missing, changed, extra files), documents, and that prompts, ids, logits and greedy agree with
-/// each other and with the tokenizer that was frozen. Each fault is one finding that names file, found and wanted.
+/// Re-checks a baseline: SHA256SUMS (missing, changed, extra files), documents, and that prompts, ids, logits and
+/// greedy agree with each other and with the tokenizer that was frozen. Each fault is one finding that names file,
+/// found and wanted.
 struct VerifyReport {
   std::uint64_t files = 0, prompts = 0;
   std::vector<std::string> findings;
 };
 Result<VerifyReport> verify(const std::filesystem::path& baseline_dir);
 
-/// Compares two references prompt by prompt over the ids they share.
+/// Compares two references prompt by prompt over the ids they share. Greedy steps are compared along the reference's
+/// tokens: both sequences ran freely, so after the first step that differs the rest of that prompt is not compared.
 struct CompareLimits {
   double nmse = 1e-9;
-  double margin = 1e-3;         ///< below it a greedy flip is excused and counted
+  double margin = 1e-3;  ///< below it a greedy flip is excused and counted
   double excused_share = 0.01;
 };
 struct CompareReport {
   std::uint64_t prompts = 0, ids_different = 0, steps = 0, steps_equal = 0, steps_excused = 0, steps_different = 0;
   double nmse_max = 0, max_abs_max = 0;
+  std::uint64_t steps_not_compared = 0;  ///< behind a flip the two runs follow different texts
   std::string worst_prompt;
   std::vector<std::string> findings;  ///< empty: passed
 };

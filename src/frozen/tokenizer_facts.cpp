@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "calkit/base/hash.h"
+#include "facts.h"
+
+namespace calkit::frozen {
+namespace {
+
+constexpr std::array<const char*, 3> kKinds = {"bos", "eos", "pad"};
+constexpr std::string_view kTemplateFile = "chat_template.jinja";
+constexpr std::string_view kTokenizerConfig = "tokenizer_config.json";
+
+// config.json and generation_config.json: an id, a list of ids, or null.
+Status read_ids(const Cursor& root, const std::string& file, const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec,
+                TokenizerFacts& out) {
+  for (const char* kind : kKinds) {
+    const std::string key = fmt::format("{}_token_id", kind);
+    const auto at = root.find(key);
+    if (!at) continue;
+    std::vector<std::int64_t> ids;
+    if (at->value().is_array()) {
+      CALKIT_TRY(ids, at->as_ints());
+    } else {
+      CALKIT_TRY(const auto id, at->as_int());
+      ids = {id};
+    }
+    for (const std::int64_t id : ids) {
+      if (id < 0 || id >= spec.vocab)
+        return at->error(fmt::format("{}", id),
+                         fmt::format("an id of 0 to {} (vocab_size {})", spec.vocab - 1, spec.vocab));
+      SpecialFact fact{id, std::nullopt, fmt::format("{}#/{}", file, key)};
+      for (const hf::AddedToken& token : tokenizer.added_tokens())
+        if (token.id == id) fact.token = token.content;
+      out.special[kind].push_back(std::move(fact));
+    }
+  }
+  return {};
+}
+
+// tokenizer_config.json and special_tokens_map.json: a text, an object with its content, or null.
+Status read_tokens(const Cursor& root, const std::string& file, const hf::Tokenizer& tokenizer, TokenizerFacts& out) {
+  for (const char* kind : kKinds) {
+    const std::string key = fmt::format("{}_token", kind);
+    const auto at = root.find(key);
+    if (!at) continue;
+    std::string token;
+    if (at->value().is_object()) {
+      CALKIT_TRY(token, at->string("content"));
+    } else {
+      CALKIT_TRY(token, at->as_string());
+    }
+    const auto id = tokenizer.id_of(token);
+    if (!id) return at->error(fmt::format("\"{}\"", token), "a token that tokenizer.json has");
+    out.special[kind].push_back({*id, token, fmt::format("{}#/{}", file, key)});
+  }
+  return {};
+}
+
+// A template in tokenizer_config.json: a text, or a list of named ones of which "default" counts.
+Result<std::optional<std::string>> inline_template(const Cursor& root, TokenizerFacts& out) {
+  const auto at = root.find("chat_template");
+  if (!at) return std::optional<std::string>();
+  if (at->value().is_string()) {
+    CALKIT_TRY(auto text, at->as_string());
+    return std::optional(std::move(text));
+  }
+  CALKIT_TRY(const auto items, at->items());
+  std::optional<std::string> found;
+  for (const Cursor& item : items) {
+    CALKIT_TRY(const auto name, item.string("name"));
+    CALKIT_TRY(auto text, item.string("template"));
+    if (name == "default") found = std::move(text);
+  }
+  out.notes.push_back(
+      fmt::format("tokenizer_config.json has {} named chat templates; {}", items.size(),
+                  found ? "\"default\" is the one recorded" : "none is named \"default\", so none is recorded"));
+  return found;
+}
+
+Status read_template(const hf::ModelFiles& files, const std::optional<std::string>& in_config, TokenizerFacts& out) {
+  out.chat_template = in_config;
+  out.template_source = in_config ? "tokenizer_config.json#/chat_template" : "no file of the model folder has one";
+  if (!files.has(kTemplateFile)) return {};
+  CALKIT_TRY(out.chat_template, files.read(kTemplateFile), "reading the chat template");
+  out.template_source = kTemplateFile;
+  if (in_config && *in_config != *out.chat_template)
+    out.notes.push_back("chat_template.jinja and tokenizer_config.json hold different chat templates; the file counts");
+  return {};
+}
+
+Value read_settings(const Cursor& root) {
+  Value out(Value::Object{});
+  for (const char* key : {"add_bos_token", "add_eos_token", "add_prefix_space", "clean_up_tokenization_spaces",
+                          "model_max_length", "tokenizer_class"})
+    if (const auto at = root.find(key); at && !at->value().is_object() && !at->value().is_array())
+      out.set(key, at->value());
+  return out;
+}
+
+void note_conflicts(TokenizerFacts& out) {
+  for (const auto& [kind, facts] : out.special) {
+    std::map<std::string, std::set<std::int64_t>> by_source;
+    for (const SpecialFact& fact : facts) by_source[fact.source].insert(fact.id);
+    const auto same = [&](const auto& entry) { return entry.second == by_source.begin()->second; };
+    if (std::all_of(by_source.begin(), by_source.end(), same)) continue;
+    std::string text = fmt::format("sources disagree about {}:", kind);
+    for (const auto& [source, ids] : by_source) {
+      std::string list;
+      for (const std::int64_t id : ids) list += fmt::format("{}{}", list.empty() ? "" : ", ", id);
+      text += fmt::format(" {} says {};", source, list);
+    }
+    text += kind == "eos" ? " every one of them is a stop id" : " all are recorded";
+    out.notes.push_back(text);
+  }
+}
+
+Result<Value> read_if_there(const hf::ModelFiles& files, const std::string& name) {
+  if (!files.has(name)) return Value(Value::Object{});
+  CALKIT_TRY(const auto text, files.read(name));
+  return parse_json(text, files.shown(name));
+}
+
+}  // namespace
+
+Result<TokenizerFacts> read_tokenizer_facts(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer,
+                                            const hf::ModelSpec& spec) {
+  TokenizerFacts out;
+  for (const char* name : {"config.json", "generation_config.json"}) {
+    CALKIT_TRY(const auto document, read_if_there(files, name));
+    CALKIT_CHECK_OK(read_ids(Cursor(document, files.shown(name)), name, tokenizer, spec, out));
+  }
+  for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
+    CALKIT_TRY(const auto document, read_if_there(files, name));
+    const Cursor root(document, files.shown(name));
+    CALKIT_CHECK_OK(read_tokens(root, name, tokenizer, out));
+    if (name != kTokenizerConfig) continue;
+    CALKIT_TRY(const auto in_config, inline_template(root, out));
+    CALKIT_CHECK_OK(read_template(files, in_config, out));
+    out.settings = read_settings(root);
+  }
+  note_conflicts(out);
+  return out;
+}
+
+}  // namespace calkit::frozen
