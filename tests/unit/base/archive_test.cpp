@@ -68,11 +68,11 @@ TEST(Archive, BringsEveryFileBack) {
   ASSERT_TRUE(back.ok()) << back.error().message;
   EXPECT_EQ(*back, files);
   if (shell("command -v zstd >/dev/null") == 0) {
-    EXPECT_EQ(
-        shell("cd " + dir.path().string() +
-              " && zstd -dcq out.tar.zst | tar tf - >/dev/null 2>&1 && mkdir x && zstd -dcq out.tar.zst | tar xf - -C "
-              "x && diff -r t x"),
-        0);
+    EXPECT_EQ(shell("cd " + dir.path().string() +
+                    " && zstd -dcq out.tar.zst | tar tf - >/dev/null 2>&1 && mkdir x && zstd -dcq out.tar.zst | tar xf "
+                    "- -C x 2>/dev/null "
+                    "&& diff -r t x"),
+              0);
   }
 }
 
