@@ -71,7 +71,7 @@ TriageRule fits(const Facts& facts, const manifest::ProductTargets& targets, con
                  "C4"};
   report.kv_bytes = kv_bytes_at(facts, targets);
   if (!report.kv_bytes) {
-    out.found = fmt::format("weights {}; KV cache {}", format_bytes(facts.weight_bytes), kNotStated);
+    out.found = fmt::format("weights {}; KV cache {} or beyond 64 bits", format_bytes(facts.weight_bytes), kNotStated);
     return out;
   }
   const auto total = checked_add(facts.weight_bytes, *report.kv_bytes);
@@ -82,11 +82,18 @@ TriageRule fits(const Facts& facts, const manifest::ProductTargets& targets, con
   return out;
 }
 
+std::string count_text(std::uint64_t count) {
+  const auto value = static_cast<double>(count);
+  if (count >= 1'000'000'000) return fmt::format("{:.2f} B parameters", value / 1e9);
+  if (count >= 1'000'000) return fmt::format("{:.2f} M parameters", value / 1e6);
+  return fmt::format("{} parameters", count);
+}
+
 TriageRule preferred_size(const Facts& facts) {
   const bool inside = facts.parameters >= 1'000'000'000 && facts.parameters <= 7'999'999'999;
   return {"size",
           "a size that makes a good first model",
-          fmt::format("{:.3g} B parameters", static_cast<double>(facts.parameters) / 1e9),
+          count_text(facts.parameters),
           "1B to 7B preferred",
           "tensor headers",
           inside ? Verdict::kPass : Verdict::kNote,

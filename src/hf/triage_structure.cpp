@@ -110,7 +110,7 @@ TriageRule dense_decoder(const Facts& facts) {
 }
 
 TriageRule rms_norm(const Facts& facts) {
-  TriageRule out = rule("rms-norm", "RMSNorm", "rms_norm_eps, norm weights without bias");
+  TriageRule out = rule("rms-norm", "RMSNorm", "rms_norm_eps and input_layernorm tensors");
   const Value* eps = facts.find("rms_norm_eps");
   if (eps == nullptr || !eps->if_number()) {
     for (const std::string_view key : {"layer_norm_epsilon", "layer_norm_eps", "norm_epsilon"})

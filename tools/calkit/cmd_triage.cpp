@@ -28,7 +28,8 @@ std::string summary_of(const hf::TriageReport& report) {
     ++failures;
     failed += (failed.empty() ? "" : ", ") + rule.id;
   }
-  if (failures == 0) return fmt::format("{} rules hold, {} notes", report.rules.size() - notes, notes);
+  if (failures == 0)
+    return fmt::format("{} rules hold, {} note{}", report.rules.size() - notes, notes, notes == 1 ? "" : "s");
   return fmt::format("{} of {} rules fail: {}", failures, report.rules.size(), failed);
 }
 
