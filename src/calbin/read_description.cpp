@@ -373,8 +373,11 @@ class References {
       : root_(root), problems_(problems) {
     for (const auto& file : description.files) add(files_, file.id, "/files", files_seen_++);
     for (const auto& region : description.memory.regions) add(regions_, region.id, "/memory/regions", regions_seen_++);
-    have_files_ = root.find("files") != nullptr;
-    have_regions_ = root.find("memory") != nullptr && root.find("memory")->find("regions") != nullptr;
+    const Value* files = root.find("files");
+    const Value* memory = root.find("memory");
+    const Value* regions = memory != nullptr ? memory->find("regions") : nullptr;
+    have_files_ = files != nullptr && files->is_array();
+    have_regions_ = regions != nullptr && regions->is_array();
   }
   void file(const std::string& id, std::string pointer) {
     check(have_files_, files_, id, "/files", std::move(pointer));

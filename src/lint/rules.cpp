@@ -204,7 +204,7 @@ std::vector<Rule> make_table() {
        &check_declared_alias},
       {{"CB0705", "writable-param-alias", kBlocker, kInvalid, "nothing that is written touches parameters or commands",
         "8f"},
-       {kTensorPlace, kRegionPlace, kOpLists},
+       {kTensorPlace, kRegionPlace, "/submodels/*/oplist"},
        &check_param_written},
       // 08 units
       {{"CB0801", "unit-missing", kBlocker, kInvalid, "the producer's memory text has a unit", "8g"},

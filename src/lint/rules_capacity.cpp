@@ -73,6 +73,7 @@ void check_operand(Check& check, const OpListFacts& list, const calbin::Op& op, 
         check.rule().severity);
   };
   const auto at = check.facts().region_index.find(operand.region);
+  if (at == check.facts().region_index.end() && !check.usable("/memory/regions")) return;
   if (at == check.facts().region_index.end())
     return say("is in no reservation", fmt::format("region '{}'", operand.region),
                "an id of calbin.json#/memory/regions");

@@ -149,7 +149,7 @@ void check_logits_shape(Check& check) {
   if (!check.usable("/model/vocab")) return;
   const std::int64_t vocab = check.d().model.vocab;
   check.each_tensor([&](const Check::TensorAt& at) {
-    if (at.tensor.role != "logits") return;
+    if (at.tensor.role != "logits" || !check.usable(fmt::format("/submodels/{}/batch", at.submodel_index))) return;
     const auto& shape = at.tensor.shape;
     const auto& logical = at.tensor.layout.logical_shape;
     const auto wrong = [&](std::string limit) {

@@ -1,0 +1,107 @@
+/// Family 04.
+#include "lint_case.h"
+
+namespace calkit::lint {
+
+std::vector<LintCase> contract_cases() {
+  return {
+      {"a service of batch 4 for a package of 1", {"CB0401"}, [](Scene& s) { s.service->batch = 4; }},
+      {"a service of batch 1 for a decode of 2",
+       {"CB0401"},
+       [](Scene& s) {
+         auto& decode = s.package.decode_model();
+         decode.batch = 2;
+         auto& logits = decode.outputs[0];
+         logits.shape[0] = logits.layout.logical_shape[0] = 2;
+         logits.size *= 2;
+         s.package.decode.ops[0].writes[0].size *= 2;
+         s.package.decode.ops[0].reads[1].size *= 2;
+         s.package.description.limits.max_batch = 2;
+       }},
+      {"more context than the package", {"CB0402"}, [](Scene& s) { s.service->context = 65; }},
+      {"more context than one submodel", {"CB0402"}, [](Scene& s) { s.package.decode_model().context = 63; }},
+      {"more context than was trained", {"CB0402"}, [](Scene& s) { s.package.description.model.trained_context = 63; }},
+      {"less context than the package is fine", {}, [](Scene& s) { s.service->context = 63; }},
+      {"another vocabulary in the service", {"CB0403"}, [](Scene& s) { s.service->vocab = 33; }},
+      {"logits that are wider than the vocabulary",
+       {"CB0403"},
+       [](Scene& s) {
+         s.package.description.model.vocab = 31;
+         s.service->vocab = 31;
+       }},
+      {"logits padded beyond the vocabulary are fine",
+       {},
+       [](Scene& s) {
+         s.package.description.model.vocab = 31;
+         s.service->vocab = 31;
+         for (auto& submodel : s.package.description.submodels) submodel.outputs[0].layout.logical_shape = {1, 31};
+       }},
+      {"a chip mask of two bits for one chip",
+       {"CB0404"},
+       [](Scene& s) { s.package.description.device.chip_mask = 3; }},
+      {"a submodel on another chip than the package",
+       {"CB0404"},
+       [](Scene& s) { s.package.prefill_model().chips = 3; }},
+      {"a file for another chip", {"CB0404"}, [](Scene& s) { s.package.file("blk0").chips = 2; }},
+      {"a file for no chip in particular is fine", {}, [](Scene& s) { s.package.file("blk0").chips = 0; }},
+      {"logits of two dtypes",
+       {"CB0405"},
+       [](Scene& s) {
+         auto& logits = s.package.decode_model().outputs[0];
+         logits.dtype = DType::kBF16;
+         logits.size /= 2;
+       }},
+      {"tokens as floats", {"CB0405"}, [](Scene& s) { s.package.prefill_model().inputs[0].dtype = DType::kF64; }},
+      {"bf16 logits everywhere are fine",
+       {},
+       [](Scene& s) {
+         for (auto& submodel : s.package.description.submodels) {
+           submodel.outputs[0].dtype = DType::kBF16;
+           submodel.outputs[0].size /= 2;
+         }
+       }},
+      {"logits that are too narrow",
+       {"CB0406"},
+       [](Scene& s) {
+         auto& logits = s.package.decode_model().outputs[0];
+         logits.shape = logits.layout.logical_shape = {1, 31};
+         logits.size = 124;
+       }},
+      {"logits of too few rows",
+       {"CB0406"},
+       [](Scene& s) { s.package.decode_model().outputs[0].layout.logical_shape = {2, 32}; }},
+      {"logits without rows",
+       {"CB0406"},
+       [](Scene& s) {
+         auto& logits = s.package.decode_model().outputs[0];
+         logits.shape = logits.layout.logical_shape = {32};
+       }},
+      {"a register under another name",
+       {"CB0407"},
+       [](Scene& s) { s.package.decode_model().csr[1].name = "past_kv_len"; }},
+      {"a register index beyond its count",
+       {"CB0407"},
+       [](Scene& s) { s.service->csr_current = {"cur_seq_len", 1, "cur_seq_len[1]"}; }},
+      {"two registers at one address",
+       {"CB0407"},
+       [](Scene& s) {
+         auto& csr = s.package.decode_model().csr;
+         csr[1].base = csr[0].base;
+       }},
+      {"an input that is not there", {"CB0408"}, [](Scene& s) { s.service->token = {"inputs", 2, "inputs[2]"}; }},
+      {"token bound to the positions", {"CB0408"}, [](Scene& s) { s.service->token = {"inputs", 1, "inputs[1]"}; }},
+      {"logits bound to an input", {"CB0408"}, [](Scene& s) { s.service->logits = {"inputs", 0, "inputs[0]"}; }},
+      {"inputs in another order are fine when bound so",
+       {},
+       [](Scene& s) {
+         for (auto& submodel : s.package.description.submodels) {
+           submodel.inputs[0].index = 1;
+           submodel.inputs[1].index = 0;
+         }
+         std::swap(s.service->token, s.service->position);
+       }},
+      {"another architecture", {"CB0411"}, [](Scene& s) { s.service->architecture = "qwen3_moe"; }},
+  };
+}
+
+}  // namespace calkit::lint
