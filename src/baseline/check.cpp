@@ -1,0 +1,53 @@
+#include "check.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace calkit::baseline {
+
+namespace fs = std::filesystem;
+
+Status check_target(const fs::path& out) {
+  std::error_code ignored;
+  if (!fs::is_directory(out, ignored) || fs::is_empty(out, ignored)) return {};
+  if (fs::exists(out / "SHA256SUMS", ignored) && fs::exists(out / "reference", ignored)) return {};
+  return input_error(out.string(), "--out", "a folder with other files in it", "a new folder or an earlier baseline",
+                     "choose another folder or empty this one");
+}
+
+Status check_prompts(const std::vector<frozen::Prompt>& prompts) {
+  if (prompts.empty())
+    return Error{ErrorKind::kInput, "prompts: found none; allowed: at least 1",
+                 "give --prompts FILE, or leave it out for the suite"};
+  std::set<std::string_view> ids;
+  for (const auto& prompt : prompts)
+    if (!ids.insert(prompt.id).second)
+      return input_error("prompts", "/id", fmt::format("'{}' twice", prompt.id), "each id once",
+                         "ids name the answers in the reference; rename one of the prompts");
+  return {};
+}
+
+Result<std::vector<std::vector<std::int32_t>>> encode_prompts(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec,
+                                                              const std::vector<frozen::Prompt>& prompts,
+                                                              int greedy_steps) {
+  if (tokenizer.max_id() >= spec.vocab)
+    return input_error(
+        "config.json", "/vocab_size", fmt::format("{}", spec.vocab),
+        fmt::format("at least {}: tokenizer.json has ids up to {}", tokenizer.max_id() + 1, tokenizer.max_id()),
+        "the tokenizer belongs to another model, or the embedding lacks rows");
+  std::vector<std::vector<std::int32_t>> out;
+  for (const auto& prompt : prompts) {
+    CALKIT_TRY(auto ids, tokenizer.encode(prompt.text, prompt.add_special_tokens), "encoding prompt " + prompt.id);
+    const std::int64_t needed = static_cast<std::int64_t>(ids.size()) + greedy_steps;
+    if (needed > spec.max_positions)
+      return input_error("prompts", fmt::format("prompt '{}'", prompt.id),
+                         fmt::format("{} tokens and {} greedy steps", ids.size(), greedy_steps),
+                         fmt::format("{} positions (config.json /max_position_embeddings)", spec.max_positions),
+                         "shorten the prompt or lower --steps");
+    out.push_back(std::move(ids));
+  }
+  return out;
+}
+
+}  // namespace calkit::baseline
