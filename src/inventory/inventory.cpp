@@ -78,7 +78,7 @@ Result<Inventory> take_inventory(const std::filesystem::path& graph) {
     out.findings.push_back(
         {Finding::Severity::kNote,
          fmt::format(
-             "{} initialisers are also inputs (first: '{}'): a caller may replace them, so they cannot be folded",
+             "initialisers that are also inputs ({}, first '{}'): a caller may replace them, so they cannot be folded",
              out.overridable.size(), out.overridable.front())});
   axes(out);
   Walk(outline.model, out).run();

@@ -184,7 +184,7 @@ std::string to_text(const Inventory& inventory) {
   }
   for (const auto& [symbol, places] : inventory.symbols)
     fmt::format_to(out, "axis {}: {} places, first {}\n", symbol, places.size(), places.front());
-  fmt::format_to(out, "nodes: {} of {} operators\n", inventory.nodes, inventory.op_counts.size());
+  fmt::format_to(out, "nodes: {}, operators: {}\n", inventory.nodes, inventory.op_counts.size());
   counts_text(out, inventory.op_counts, 0);
   if (inventory.levels.size() > 1)
     for (const Level& level : inventory.levels) {

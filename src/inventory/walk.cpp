@@ -135,7 +135,8 @@ void Walk::consume(std::string_view name, const std::string& consumer, Scope& sc
   else
     ++known->consumers;
   ++out_.edges[{known->producer, consumer}];
-  if (!known->weight || consumer == "(output)") return;
+  // A weight that three nodes of one operator read is three edges, but its bytes count once.
+  if (!known->weight || consumer == "(output)" || !known->readers.insert(consumer).second) return;
   Sum& sum = out_.weights_by_consumer[consumer];
   ++sum.count;
   sum.bytes += known->weight->bytes;
@@ -186,10 +187,10 @@ void Walk::finish() {
                    [](const Family& a, const Family& b) { return a.op != b.op ? a.op < b.op : a.count > b.count; });
   const auto note = [&](std::string text) { out_.findings.push_back({Finding::Severity::kNote, std::move(text)}); };
   if (out_.values_unused > 0)
-    note(fmt::format("{} values are read by nothing: {}", out_.values_unused,
+    note(fmt::format("values that nothing reads ({}): {}", out_.values_unused,
                      joined(unused_values_, out_.values_unused)));
   if (unused_weight_count_ > 0)
-    note(fmt::format("{} initialisers are read by nothing: {}", unused_weight_count_,
+    note(fmt::format("initialisers that nothing reads ({}): {}", unused_weight_count_,
                      joined(unused_weights_, unused_weight_count_)));
 }
 

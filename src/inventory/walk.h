@@ -1,9 +1,11 @@
 #pragma once
 // Visits every node of a model once, with the scopes its names live in; private to the module.
-#include <optional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "calkit/inventory/inventory.h"
 
@@ -26,6 +28,7 @@ class Walk {
     bool has_shape = false, is_output = false;
     std::uint64_t consumers = 0;
     const onnx::Initializer* weight = nullptr;
+    std::set<std::string> readers;  ///< operators that read the weight
   };
   struct Scope {
     Scope* outer = nullptr;

@@ -43,9 +43,11 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   evidence.figures = {
       {"nodes", static_cast<double>(nodes), "nodes", inventories.size(), "counted over all levels of all graphs"}};
   evidence.verdict = errors == 0 ? manifest::EvidenceVerdict::kPass : manifest::EvidenceVerdict::kFail;
+  const auto counted = [](std::uint64_t count, const char* word) {
+    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+  };
   evidence.summary =
-      fmt::format("{} {}, {} nodes, {} {}", inventories.size(), inventories.size() == 1 ? "graph" : "graphs", nodes,
-                  errors, errors == 1 ? "error" : "errors");
+      fmt::format("{}, {}, {}", counted(inventories.size(), "graph"), counted(nodes, "node"), counted(errors, "error"));
   evidence.details = inventory::to_document(inventories);
   return finish(common, io, std::move(evidence), text);
 }
