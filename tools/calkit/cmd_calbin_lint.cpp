@@ -2,10 +2,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <ostream>
 
-#include "calkit/base/hash.h"
 #include "calkit/lint/lint.h"
 #include "command.h"
 
@@ -61,13 +59,19 @@ bool wants_colour(const Common& common) {
   return !common.json && (no_colour == nullptr || *no_colour == '\0') && ::isatty(STDOUT_FILENO) == 1;
 }
 
-/// calbin.json stands for the package: its digests cover every listed file, and hashing the files is the rules' work.
-void add_package(manifest::Evidence& evidence, const Options& opt, const lint::Report& report) {
-  if (report.package_digest.empty()) return;
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(std::filesystem::path(opt.package) / "calbin.json", error);
-  evidence.inputs.push_back({"calbin", opt.package, report.package_digest.substr(std::string("sha256:").size()),
-                             error ? 0 : std::uint64_t{bytes}});
+/// The record chains by the digest of the whole folder. A folder that cannot be hashed (it holds a link) has failed
+/// already and is named by its calbin.json.
+Status add_package(manifest::Evidence& evidence, const Options& opt, const lint::Report& report) {
+  auto whole = manifest::evidence_file("calbin", opt.package);
+  if (whole.ok()) {
+    evidence.inputs.push_back(std::move(whole).value());
+    return {};
+  }
+  if (whole.error().kind == ErrorKind::kInterrupted) return std::move(whole).error();
+  const std::string_view digest = report.package_digest;
+  if (!digest.empty())
+    evidence.inputs.push_back({"calbin", opt.package, std::string(digest.substr(digest.find(':') + 1)), 0});
+  return {};
 }
 
 manifest::EvidenceVerdict evidence_verdict(lint::Verdict verdict) {
@@ -94,7 +98,7 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
     CALKIT_TRY(inputs.profile, manifest::read_device_profile(opt.profile), "reading --device-profile");
   }
   CALKIT_TRY(const auto report, lint::run(inputs));
-  add_package(evidence, opt, report);
+  CALKIT_CHECK_OK(add_package(evidence, opt, report), "hashing the package");
   evidence.verdict = evidence_verdict(report.verdict);
   evidence.summary = report.summary();
   evidence.details = lint::to_value(report);
