@@ -14,6 +14,7 @@ namespace {
 constexpr const char* kDescription = "package/calbin.json";
 constexpr const char* kBaselineSums = "baseline/SHA256SUMS";
 constexpr const char* kConfig = "baseline/model-source/config.json";
+constexpr const char* kTokenizer = "baseline/model-source/tokenizer/tokenizer.json";
 
 std::string bare(std::string_view digest) {
   constexpr std::string_view kPrefix = "sha256:";
@@ -26,7 +27,7 @@ class Checker {
 
   std::vector<std::string> run() {
     for (const char* path :
-         {kDescription, kBaselineSums, kConfig, "baseline/model-source/manifest.json", "service.yaml"})
+         {kDescription, kBaselineSums, kConfig, kTokenizer, "baseline/model-source/manifest.json", "service.yaml"})
       if (!index_.files.contains(path)) find(fmt::format("{} is missing", path));
     if (!any_under("onnx/", ".onnx")) find("onnx/ holds no .onnx file");
     if (index_.texts.contains(kBaselineSums)) check_baseline(index_.texts.at(kBaselineSums));
@@ -71,13 +72,19 @@ class Checker {
     CALKIT_TRY(const auto files, list.items());
     for (const Cursor& file : files) CALKIT_CHECK_OK(check_package_file(file));
     CALKIT_TRY(const Cursor model, root.at("model"));
-    CALKIT_TRY(const std::string config, model.string("config_digest"));
-    const auto frozen = index_.files.find(kConfig);
-    if (frozen != index_.files.end() && frozen->second.sha256 != bare(config))
-      find(fmt::format(
-          "the package was made from another model than the baseline froze: config.json is {} there, {} here",
-          bare(config), frozen->second.sha256));
+    CALKIT_CHECK_OK(check_same(model, "config_digest", kConfig));
+    CALKIT_CHECK_OK(check_same(model, "tokenizer_digest", kTokenizer));
     return check_graphs(root);
+  }
+
+  // The digest that the package states and the file that the baseline froze. A missing file is found elsewhere.
+  Status check_same(const Cursor& model, std::string_view key, const char* path) {
+    CALKIT_TRY(const std::string stated, model.string(key));
+    const auto frozen = index_.files.find(path);
+    if (frozen != index_.files.end() && frozen->second.sha256 != bare(stated))
+      find(fmt::format("the package was made from another model than the baseline froze: its {} is {}, {} is {}", key,
+                       bare(stated), path, frozen->second.sha256));
+    return {};
   }
 
   Status check_package_file(const Cursor& file) {

@@ -49,6 +49,7 @@ class BundleTest : public testing::Test {
     fs::remove_all(dir_);
     put(dir_ / "base/model-source/config.json", "{\"model_type\": \"qwen3\"}\n");
     put(dir_ / "base/model-source/manifest.json", "{}\n");
+    put(dir_ / "base/model-source/tokenizer/tokenizer.json", "{\"version\": \"1.0\"}\n");
     put(dir_ / "base/model-source/LICENSE", "Apache-2.0\n");
     put(dir_ / "base/reference/prompts.jsonl", "{}\n");
     put(dir_ / "onnx/prefill.onnx", "prefill graph");
@@ -62,17 +63,18 @@ class BundleTest : public testing::Test {
 
   void seal_baseline() {
     std::string sums;
-    for (const char* file :
-         {"model-source/LICENSE", "model-source/config.json", "model-source/manifest.json", "reference/prompts.jsonl"})
+    for (const char* file : {"model-source/LICENSE", "model-source/config.json", "model-source/manifest.json",
+                             "model-source/tokenizer/tokenizer.json", "reference/prompts.jsonl"})
       sums += hash_file(dir_ / "base" / file)->sha256 + "  " + file + "\n";
     put(dir_ / "base/SHA256SUMS", sums);
   }
   void describe() {
     put(dir_ / "p.calbin/calbin.json",
         fmt::format(R"({{"schema": 1, "files": [{{"id": "b0", "path": "params/block 0.bin", "digest": "sha256:{}"}}],
- "model": {{"config_digest": "sha256:{}"}}, "provenance": {{"input_onnx_digest": {{"prefill": "sha256:{}", "decode": "sha256:{}"}}}}}})",
+ "model": {{"config_digest": "sha256:{}", "tokenizer_digest": "sha256:{}"}}, "provenance": {{"input_onnx_digest": {{"prefill": "sha256:{}", "decode": "sha256:{}"}}}}}})",
                     hash_file(dir_ / "p.calbin/params/block 0.bin")->sha256,
                     hash_file(dir_ / "base/model-source/config.json")->sha256,
+                    hash_file(dir_ / "base/model-source/tokenizer/tokenizer.json")->sha256,
                     hash_file(dir_ / "onnx/prefill.onnx")->sha256, hash_file(dir_ / "onnx/decode.onnx")->sha256));
   }
   std::string package_digest() const { return hash_tree(dir_ / "p.calbin")->sha256; }
@@ -161,6 +163,12 @@ TEST_F(BundleTest, APackageOfAnotherModelIsRefused) {
   put(dir_ / "base/model-source/config.json", "{\"model_type\": \"other\"}\n");
   seal_baseline();
   EXPECT_THAT(refusal(parts()), HasSubstr("made from another model"));
+}
+
+TEST_F(BundleTest, APackageOfAnotherTokenizerIsRefused) {
+  put(dir_ / "base/model-source/tokenizer/tokenizer.json", "{}\n");
+  seal_baseline();
+  EXPECT_THAT(refusal(parts()), HasSubstr("its tokenizer_digest is"));
 }
 
 TEST_F(BundleTest, ATamperedBaselineIsRefused) {
