@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <vector>
@@ -58,10 +59,11 @@ Result<Version> version_of(int fd, std::string_view name) {
 }  // namespace
 
 Status read_chunks(int fd, std::string_view name, const ByteSink& sink) {
-  constexpr std::size_t kChunk = 1 << 20;
+  constexpr std::int64_t kLeastChunk = 4096;  // files of /proc state no size
+  constexpr std::int64_t kChunk = 1 << 20;
   CALKIT_TRY(const Version before, version_of(fd, name));
   ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-  std::vector<std::byte> buffer(kChunk);
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::clamp(before.size, kLeastChunk, kChunk)));
   for (;;) {
     if (interrupted()) return interrupted_error();
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
