@@ -48,6 +48,9 @@ class Lowering {
 
  private:
   Status inputs() {
+    // Both submodels have both registers: the host writes them before every call, whoever reads them.
+    csr_value(kCurrentCsr);
+    csr_value(kPastCsr);
     for (const onnx::ValueInfo& input : graph_.inputs) {
       if (input.name == kTokenName || input.name == kPositionName) {
         CALKIT_CHECK_OK(add_value(input.name, Home::kInput));
