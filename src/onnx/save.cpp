@@ -3,6 +3,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <onnx/checker.h>
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "calkit/base/checked.h"
@@ -13,6 +15,7 @@ namespace calkit::onnx {
 namespace {
 
 constexpr std::uint64_t kAlignment = 4096;
+constexpr std::size_t kPieceElements = 1u << 20;
 constexpr std::uint64_t kMaxModelBytes = (2ull << 30) - 1;
 
 Status pad_to_alignment(StagedFile& file) {
@@ -22,25 +25,46 @@ Status pad_to_alignment(StagedFile& file) {
   return file.write(std::span(kZeros, static_cast<std::size_t>(kAlignment - over)));
 }
 
-/// The tensor in the type that the initialiser states.
-Result<Tensor> stated_tensor(const Initializer& tensor) {
+/// Hands the bytes of a tensor, in the type that the initialiser states, to `sink` in pieces: a widened weight never
+/// exists as a whole.
+Status stream(const Initializer& tensor, const std::function<Status(std::span<const std::byte>)>& sink) {
   if (!tensor.data)
     return Error{ErrorKind::kInput, fmt::format("tensor '{}' has no data to write", tensor.name),
                  "load the model with its tensors; 4-bit, 8-bit float and string tensors cannot be written"};
   const auto dtype = to_dtype(tensor.type);
   if (!dtype)
-    return Error{ErrorKind::kInput, fmt::format("tensor '{}' is {}", tensor.name, element_type_name(tensor.type))};
-  if (tensor.data->dtype() == *dtype) return *tensor.data;
-  return convert(*tensor.data, *dtype);
+    return Error{ErrorKind::kInput,
+                 fmt::format("tensor '{}' is {}, which is not written", tensor.name, element_type_name(tensor.type))};
+  const Tensor& data = *tensor.data;
+  const std::size_t unit = dtype_bytes(data.dtype());
+  for (std::size_t at = 0; at < data.elements(); at += kPieceElements) {
+    if (interrupted()) return interrupted_error();
+    const std::size_t count = std::min(kPieceElements, data.elements() - at);
+    if (data.dtype() == *dtype) {
+      CALKIT_CHECK_OK(sink(std::span(data.raw() + at * unit, count * unit)));
+      continue;
+    }
+    const Tensor piece =
+        Tensor::borrow(data.dtype(), {static_cast<std::int64_t>(count)}, data.raw() + at * unit, nullptr);
+    CALKIT_TRY(const Tensor converted, convert(piece, *dtype));
+    CALKIT_CHECK_OK(sink(std::span(converted.raw(), converted.bytes())));
+  }
+  return {};
 }
 
 Result<ExternalRange> write_external(const Initializer& tensor, StagedFile& file) {
-  if (interrupted()) return interrupted_error();
-  CALKIT_TRY(const Tensor stated, stated_tensor(tensor));
   CALKIT_CHECK_OK(pad_to_alignment(file));
-  const ExternalRange range{file.size(), stated.bytes()};
-  CALKIT_CHECK_OK(file.write(std::span(stated.raw(), stated.bytes())));
-  return range;
+  const std::uint64_t offset = file.size();
+  CALKIT_CHECK_OK(stream(tensor, [&](std::span<const std::byte> bytes) { return file.write(bytes); }));
+  return ExternalRange{offset, file.size() - offset};
+}
+
+Status write_inside(const Initializer& tensor, ::onnx::TensorProto& out) {
+  std::string* raw = out.mutable_raw_data();
+  return stream(tensor, [&](std::span<const std::byte> bytes) -> Status {
+    raw->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return {};
+  });
 }
 
 void refer(const std::string& location, const ExternalRange& range, ::onnx::TensorProto& out) {
@@ -96,8 +120,7 @@ Status save(const Model& model, const std::filesystem::path& path, const SaveOpt
       if (options.shared) (*options.shared)[tensor.name] = range;
       if (options.written) options.written(tensor);
     } else {
-      CALKIT_TRY(const Tensor stated, stated_tensor(tensor));
-      made.set_raw_data(stated.raw(), stated.bytes());
+      CALKIT_CHECK_OK(write_inside(tensor, made));
     }
   }
   if (weights) CALKIT_CHECK_OK(weights->commit());

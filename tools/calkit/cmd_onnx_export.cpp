@@ -19,10 +19,12 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   auto evidence = manifest::start_evidence("onnx-export", common.argv);
   const DType dtype = opt.dtype == "bf16" ? DType::kBF16 : DType::kF32;
   CALKIT_TRY(const auto report, model::export_onnx(opt.model, opt.out, dtype), "exporting " + opt.model);
-  CALKIT_TRY(auto input, manifest::evidence_file("model", opt.model));
-  evidence.inputs.push_back(std::move(input));
-  CALKIT_TRY(auto output, manifest::evidence_file("onnx", opt.out));
-  evidence.outputs.push_back(std::move(output));
+  if (common.evidence_dir != "none") {
+    CALKIT_TRY(auto input, manifest::evidence_file("model", opt.model));
+    evidence.inputs.push_back(std::move(input));
+    CALKIT_TRY(auto output, manifest::evidence_file("onnx", opt.out));
+    evidence.outputs.push_back(std::move(output));
+  }
   evidence.figures = {counted("prefill_nodes", report.prefill_nodes, "nodes", "counted in the graph"),
                       counted("decode_nodes", report.decode_nodes, "nodes", "counted in the graph"),
                       counted("weights_bytes", report.weight_bytes, "bytes", "size of weights.bin")};

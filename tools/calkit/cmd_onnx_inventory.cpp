@@ -10,8 +10,10 @@ struct Options {
   std::vector<std::string> graphs;
 };
 
-// Graphs of an export are known to the ledger by their folder, as pack knows them.
-Status add_export_folder(const std::filesystem::path& graph, manifest::Evidence& evidence) {
+// Graphs of an export are known to the ledger by their folder too, as pack knows them.
+Status add_inputs(const std::filesystem::path& graph, manifest::Evidence& evidence) {
+  CALKIT_TRY(auto file, manifest::evidence_file("graph", graph));
+  evidence.inputs.push_back(std::move(file));
   const std::filesystem::path folder = graph.parent_path().empty() ? "." : graph.parent_path();
   if (!std::filesystem::is_regular_file(folder / "contract.json")) return {};
   for (const manifest::EvidenceFile& known : evidence.inputs)
@@ -28,9 +30,7 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   std::uint64_t nodes = 0, errors = 0;
   for (const std::string& graph : opt.graphs) {
     CALKIT_TRY(auto taken, inventory::take_inventory(graph));
-    CALKIT_TRY(auto input, manifest::evidence_file("graph", graph));
-    evidence.inputs.push_back(std::move(input));
-    CALKIT_CHECK_OK(add_export_folder(graph, evidence));
+    if (common.evidence_dir != "none") CALKIT_CHECK_OK(add_inputs(graph, evidence));
     text += (text.empty() ? "" : "\n") + inventory::to_text(taken);
     nodes += taken.nodes;
     for (const inventory::Finding& finding : taken.findings) {
