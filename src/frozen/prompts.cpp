@@ -36,7 +36,10 @@ Result<Prompt> parse_prompt(const Cursor& at) {
     CALKIT_TRY(out.kind, kind->as_string());
   }
   CALKIT_TRY(out.text, at.string("text"));
-  CALKIT_TRY(out.add_special_tokens, at.boolean("add_special_tokens"));
+  out.add_special_tokens = true;  // the peer's own default
+  if (const auto flag = at.find("add_special_tokens")) {
+    CALKIT_TRY(out.add_special_tokens, flag->as_bool());
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "calkit/base/files.h"
+#include "calkit/base/hash.h"
 #include "calkit/frozen/baseline.h"
 #include "layout.h"
 
@@ -37,12 +38,18 @@ Status read_tokenizer(const Cursor& root, ModelSource& out) {
 Status read_inputs(const Cursor& root, ModelSource& out) {
   CALKIT_TRY(const auto list, root.at("inputs"));
   CALKIT_TRY(const auto items, list.items());
+  Sha256 all;
   for (const Cursor& item : items) {
     CALKIT_TRY(const auto path, item.string("path"));
     CALKIT_TRY(const auto at, item.at("sha256"));
     CALKIT_TRY(const auto digest, read_digest(at));
+    all.update(fmt::format("{}  {}\n", digest, path));
     if (path == "config.json") out.config_sha256 = digest;
+    if (path == "tokenizer.json" && digest != out.tokenizer_sha256)
+      return at.error("sha256 " + digest, out.tokenizer_sha256 + ", as /tokenizer/sha256 has it");
   }
+  if (const std::string digest = all.hex(); digest != out.model_sha256)
+    return list.error("files whose digest is " + digest, out.model_sha256 + ", as /identity/model_sha256 has it");
   if (out.config_sha256.empty()) return list.error("no config.json", "an entry for config.json");
   return {};
 }
@@ -76,9 +83,9 @@ Result<ModelSource> read_model_source(const fs::path& baseline_dir) {
   CALKIT_CHECK_OK(read_stated(identity, "licence", out.licence, out));
   CALKIT_TRY(const auto model, identity.at("model_sha256"));
   CALKIT_TRY(out.model_sha256, read_digest(model));
+  CALKIT_CHECK_OK(read_tokenizer(root, out));
   CALKIT_CHECK_OK(read_inputs(root, out));
   CALKIT_CHECK_OK(read_spec(root, dir / "config.json", out));
-  CALKIT_CHECK_OK(read_tokenizer(root, out));
   CALKIT_TRY(const auto stops, root.at("stop_ids"));
   CALKIT_TRY(out.stop_ids, stops.as_ints());
   CALKIT_TRY(const auto targets, root.at("targets"));

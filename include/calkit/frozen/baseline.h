@@ -23,6 +23,8 @@ struct Prompt {
   std::string text;
   bool add_special_tokens = false;
 };
+/// JSON lines {id, kind?, text, add_special_tokens?}; a line without the flag asks for special tokens, as the peer's
+/// encode does.
 Result<std::vector<Prompt>> read_prompts(const std::filesystem::path& jsonl);
 /// The suite that is built into calkit (manifests/prompts/suite.jsonl): at least 100 prompts.
 Result<std::vector<Prompt>> bundled_prompts();
