@@ -14,6 +14,7 @@ namespace calkit {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+constexpr std::uint64_t kMostBytes = 1ull << 39;  // no host has more; the allocator is not even asked
 
 template <class T>
 constexpr DType dtype_of() {
@@ -146,11 +147,12 @@ std::string shape_text(const Shape& shape) {
 
 Result<Tensor> Tensor::zeros(DType dtype, Shape shape) {
   const auto bytes = checked_product(shape, dtype_bytes(dtype));
-  if (!bytes || *bytes > static_cast<std::uint64_t>(PTRDIFF_MAX) - kAlignment)
+  if (!bytes || *bytes > static_cast<std::uint64_t>(PTRDIFF_MAX))
     return Error{ErrorKind::kInput, fmt::format("a {} tensor of shape {} has a negative extent or does not fit 63 bits",
                                                 dtype_name(dtype), shape_text(shape))};
   // calloc hands out large blocks as untouched zero pages; the block is over-allocated to align it.
-  std::shared_ptr<void> block(std::calloc(*bytes + kAlignment, 1), std::free);
+  std::shared_ptr<void> block;
+  if (*bytes <= kMostBytes) block.reset(std::calloc(*bytes + kAlignment, 1), std::free);
   if (!block)
     return Error{ErrorKind::kIncomplete, fmt::format("no memory for a {} tensor of shape {} ({} bytes)",
                                                      dtype_name(dtype), shape_text(shape), *bytes)};
