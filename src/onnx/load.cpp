@@ -125,10 +125,15 @@ Result<Model> load(const std::filesystem::path& path, const LoadOptions& options
 
 Result<Outline> load_outline(const std::filesystem::path& path) {
   CALKIT_TRY(const auto file, MappedFile::open(path));
-  CALKIT_TRY(Parsed parsed, parse_model(file->bytes(), path.string()));
+  return load_outline_bytes(file->bytes(), path.string(), path.parent_path().empty() ? "." : path.parent_path());
+}
+
+Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::string& name,
+                                   const std::filesystem::path& folder) {
+  CALKIT_TRY(Parsed parsed, parse_model(bytes, name));
   Outline out;
-  ExternalFiles external(path.parent_path().empty() ? "." : path.parent_path());
-  const TensorReader reader{path.string(), {.tensor_data = false}, &external, &out.problems};
+  ExternalFiles external(folder);
+  const TensorReader reader{name, {.tensor_data = false}, &external, &out.problems};
   CALKIT_TRY(out.model, convert_model(parsed, reader));
   out.inputs = out.model.graph.inputs;
   out.outputs = out.model.graph.outputs;
@@ -145,7 +150,7 @@ Result<Outline> load_outline(const std::filesystem::path& path) {
   out.inference_note = infer(parsed.proto);
   graph.clear_initializer();
   // Converted again, for the shapes inside subgraphs; external data has been judged above.
-  const TensorReader again{path.string(), {.tensor_data = false, .external_data = false}, nullptr, nullptr};
+  const TensorReader again{name, {.tensor_data = false, .external_data = false}, nullptr, nullptr};
   Parsed shapes{std::move(parsed.proto), {}};
   std::vector<Initializer> tensors = std::move(out.model.graph.initializers);
   CALKIT_TRY(out.model, convert_model(shapes, again));

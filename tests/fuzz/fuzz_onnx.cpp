@@ -1,4 +1,5 @@
-// Any bytes as an ONNX file: load_bytes() answers with a model or an error, in memory that the bytes justify.
+// Any bytes as an ONNX file: load_bytes() and load_outline_bytes(), shape inference included, answer with a model or an
+// error, in memory that the bytes justify.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -16,5 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& tensor : model->graph.initializers)
       if (tensor.data && tensor.data->bytes() != tensor.bytes) __builtin_trap();
   }
+  (void)calkit::onnx::load_outline_bytes(bytes, "fuzz.onnx", kFolder);
   return 0;
 }

@@ -37,6 +37,8 @@ struct Outline {
 };
 /// kInput only if the file is no ONNX protobuf at all.
 Result<Outline> load_outline(const std::filesystem::path& path);
+Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::string& name,
+                                   const std::filesystem::path& folder);
 
 /// Nodes out of order (naming node and input), cycles (naming the nodes), inputs that nothing produces, values produced
 /// twice, functions that call themselves; in the main graph, all subgraphs and functions. Empty: all is well.
