@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # cmake -DROOT=<source folder> -P check_layers.cmake: every #include "calkit/X/..." or <calkit/X/...> in module M
 # must name M itself or a module that M reaches through layers.cmake. Prints each breach and fails.
 include(${ROOT}/tools/build/layers.cmake)
