@@ -8,7 +8,7 @@ namespace calkit::hf {
 namespace {
 
 // Real patterns take a few steps a byte; a text that needs more than this is an attack on a bad pattern.
-constexpr std::uint32_t kMatchLimit = 200'000'000;
+constexpr std::uint32_t kMatchLimit = 20'000'000;
 constexpr std::uint32_t kHeapLimitKiB = 256 * 1024;
 constexpr std::size_t kJitStackStart = 32 * 1024, kJitStackMost = 4 * 1024 * 1024;
 
