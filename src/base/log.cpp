@@ -1,35 +1,53 @@
 #include "calkit/base/log.h"
 
-#include <atomic>
-#include <cstdio>
-#include <string>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
 
 namespace calkit::log {
 namespace {
 
-std::atomic<Level> threshold{Level::kWarning};
+// stderr only: the library's default logger writes to stdout, where results go.
+spdlog::logger& logger() {
+  static spdlog::logger instance = [] {
+    spdlog::logger made("calkit", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made.set_pattern("calkit: %l: %v");
+    made.set_level(spdlog::level::warn);
+    return made;
+  }();
+  return instance;
+}
 
-/// One fwrite a line, so that lines of several threads never mix.
-void line(Level level, std::string_view name, std::string_view message) {
-  if (level < threshold.load(std::memory_order_relaxed)) return;
-  std::string text = "calkit: ";
-  text.append(name).append(": ").append(message).append("\n");
-  std::fwrite(text.data(), 1, text.size(), stderr);
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarning:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+    case Level::kOff:
+      break;
+  }
+  return spdlog::level::off;
 }
 
 }  // namespace
 
 void set_level(Level level) {
-  threshold.store(level, std::memory_order_relaxed);
+  logger().set_level(spdlog_level(level));
 }
 void debug(std::string_view message) {
-  line(Level::kDebug, "debug", message);
+  logger().debug(message);
 }
 void info(std::string_view message) {
-  line(Level::kInfo, "info", message);
+  logger().info(message);
 }
 void warning(std::string_view message) {
-  line(Level::kWarning, "warning", message);
+  logger().warn(message);
 }
 
 }  // namespace calkit::log
