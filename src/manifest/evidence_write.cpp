@@ -93,6 +93,10 @@ Result<EvidenceFile> evidence_file(std::string role, const std::filesystem::path
   return EvidenceFile{std::move(role), path.string(), digest.sha256, digest.bytes};
 }
 
+Figure counted(std::string name, std::uint64_t value, std::string unit, std::string how) {
+  return {std::move(name), static_cast<double>(value), std::move(unit), 1, std::move(how)};
+}
+
 Evidence start_evidence(std::string command, std::vector<std::string> argv) {
   Evidence evidence;
   evidence.command = std::move(command);

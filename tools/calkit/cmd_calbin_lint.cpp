@@ -101,6 +101,11 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   CALKIT_CHECK_OK(add_package(evidence, opt, report), "hashing the package");
   evidence.verdict = evidence_verdict(report.verdict);
   evidence.summary = report.summary();
+  const std::string how = "counted over the rule table";
+  evidence.figures = {manifest::counted("rules_passed", report.count(lint::RuleStatus::kPass), "rules", how),
+                      manifest::counted("rules_failed", report.count(lint::RuleStatus::kFail), "rules", how),
+                      manifest::counted("blockers", report.count(lint::Severity::kBlocker), "findings", how),
+                      manifest::counted("errors", report.count(lint::Severity::kError), "findings", how)};
   evidence.details = lint::to_value(report);
   for (const auto& finding : report.findings)
     if (finding.severity >= lint::Severity::kError)

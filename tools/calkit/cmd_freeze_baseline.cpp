@@ -19,10 +19,6 @@ struct VerifyOptions {
   std::string dir, peer;
 };
 
-manifest::Figure counted(std::string name, std::uint64_t value, std::string unit, std::string how) {
-  return {std::move(name), static_cast<double>(value), std::move(unit), std::nullopt, std::move(how)};
-}
-
 Result<std::vector<frozen::Prompt>> read_all(const std::vector<std::string>& sources, manifest::Evidence& evidence) {
   std::vector<frozen::Prompt> all;
   for (const std::string& source : sources) {
@@ -63,11 +59,11 @@ Result<ExitCode> run_freeze(const FreezeOptions& opt, const Common& common, Stre
   evidence.inputs.push_back({"model", opt.model, report.model_sha256, report.model_bytes});
   const std::string text = text_of(opt, report, written);
   evidence.outputs.push_back(std::move(written));
-  evidence.figures = {counted("prompts", report.prompts, "prompts", "lines of --prompts"),
-                      counted("prompt_tokens", report.tokens, "tokens", "ids of all prompts"),
-                      counted("greedy_steps", report.greedy_steps, "steps", "tokens chosen by arg-max"),
-                      counted("tensors_hashed", report.tensors, "tensors", "tensors of the checkpoint"),
-                      counted("weights_bytes", report.weight_bytes, "bytes", "bytes of all tensors")};
+  evidence.figures = {manifest::counted("prompts", report.prompts, "prompts", "lines of --prompts"),
+                      manifest::counted("prompt_tokens", report.tokens, "tokens", "ids of all prompts"),
+                      manifest::counted("greedy_steps", report.greedy_steps, "steps", "tokens chosen by arg-max"),
+                      manifest::counted("tensors_hashed", report.tensors, "tensors", "tensors of the checkpoint"),
+                      manifest::counted("weights_bytes", report.weight_bytes, "bytes", "bytes of all tensors")};
   evidence.verdict = manifest::EvidenceVerdict::kPass;
   evidence.summary = fmt::format("{} prompts, {} tokens, {} greedy steps in {}, {} tensors hashed", report.prompts,
                                  report.tokens, report.greedy_steps, opt.dtype, report.tensors);
@@ -93,13 +89,14 @@ Result<std::string> compare_with_peer(const VerifyOptions& opt, manifest::Eviden
   CALKIT_TRY(auto folder, manifest::evidence_file("peer", opt.peer));
   evidence.inputs.push_back(std::move(folder));
   const std::string how = "along the peer's prompts, prompt by prompt";
-  evidence.figures.push_back(counted("prompts_compared", report.prompts, "prompts", "ids that both have"));
+  evidence.figures.push_back(manifest::counted("prompts_compared", report.prompts, "prompts", "ids that both have"));
   evidence.figures.push_back({"logits_nmse_max", report.nmse_max, "1", report.prompts, how});
   evidence.figures.push_back({"logits_max_abs", report.max_abs_max, "1", report.prompts, how});
-  evidence.figures.push_back(counted("greedy_steps_equal", report.steps_equal, "steps", how));
-  evidence.figures.push_back(counted("greedy_steps_excused", report.steps_excused, "steps",
-                                     fmt::format("differ where the peer's margin is at most {:g}", limits.margin)));
-  evidence.figures.push_back(counted("greedy_steps_different", report.steps_different, "steps", how));
+  evidence.figures.push_back(manifest::counted("greedy_steps_equal", report.steps_equal, "steps", how));
+  evidence.figures.push_back(
+      manifest::counted("greedy_steps_excused", report.steps_excused, "steps",
+                        fmt::format("differ where the peer's margin is at most {:g}", limits.margin)));
+  evidence.figures.push_back(manifest::counted("greedy_steps_different", report.steps_different, "steps", how));
   evidence.findings.insert(evidence.findings.end(), report.findings.begin(), report.findings.end());
   evidence.summary += fmt::format(", {} compared with the peer: logits NMSE {:.2g}, {} of {} greedy steps equal",
                                   report.prompts, report.nmse_max, report.steps_equal, report.steps);
@@ -117,9 +114,10 @@ Result<ExitCode> run_verify(const VerifyOptions& opt, const Common& common, Stre
   CALKIT_TRY(auto folder, manifest::evidence_file("baseline", opt.dir));
   evidence.inputs.push_back(std::move(folder));
   evidence.findings = report.findings;
-  evidence.figures = {counted("files_checked", report.files, "files", "hashed and compared with SHA256SUMS"),
-                      counted("prompts_checked", report.prompts, "prompts", "ids, logits and greedy runs agree"),
-                      counted("faults", report.findings.size(), "faults", "findings of the verifier")};
+  evidence.figures = {
+      manifest::counted("files_checked", report.files, "files", "hashed and compared with SHA256SUMS"),
+      manifest::counted("prompts_checked", report.prompts, "prompts", "ids, logits and greedy runs agree"),
+      manifest::counted("faults", report.findings.size(), "faults", "findings of the verifier")};
   evidence.summary = fmt::format("{} files and {} prompts checked", report.files, report.prompts);
   std::string text = fmt::format("baseline: {}\n  files   {}\n  prompts {}\n", opt.dir, report.files, report.prompts);
   // A damaged baseline is not worth comparing: its numbers may be what was changed.

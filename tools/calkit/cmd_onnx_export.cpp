@@ -11,10 +11,6 @@ struct Options {
   std::string model, out, dtype = "fp32";
 };
 
-manifest::Figure counted(std::string name, std::uint64_t value, std::string unit, std::string how) {
-  return {std::move(name), static_cast<double>(value), std::move(unit), 1, std::move(how)};
-}
-
 Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   auto evidence = manifest::start_evidence("onnx-export", common.argv);
   const DType dtype = opt.dtype == "bf16" ? DType::kBF16 : DType::kF32;
@@ -25,9 +21,9 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
     CALKIT_TRY(auto output, manifest::evidence_file("onnx", opt.out));
     evidence.outputs.push_back(std::move(output));
   }
-  evidence.figures = {counted("prefill_nodes", report.prefill_nodes, "nodes", "counted in the graph"),
-                      counted("decode_nodes", report.decode_nodes, "nodes", "counted in the graph"),
-                      counted("weights_bytes", report.weight_bytes, "bytes", "size of weights.bin")};
+  evidence.figures = {manifest::counted("prefill_nodes", report.prefill_nodes, "nodes", "counted in the graph"),
+                      manifest::counted("decode_nodes", report.decode_nodes, "nodes", "counted in the graph"),
+                      manifest::counted("weights_bytes", report.weight_bytes, "bytes", "size of weights.bin")};
   evidence.verdict = manifest::EvidenceVerdict::kPass;
   evidence.summary =
       fmt::format("{} graphs, {} prefill and {} decode nodes, {} of weights, ONNX's full check passed",

@@ -13,7 +13,7 @@ struct Options {
 };
 
 manifest::Figure bytes_figure(std::string name, std::uint64_t value) {
-  return {std::move(name), static_cast<double>(value), "bytes", 1, "summed over the memory plan"};
+  return manifest::counted(std::move(name), value, "bytes", "summed over the memory plan");
 }
 
 /// What a service manifest for this package says, ready to be pasted.

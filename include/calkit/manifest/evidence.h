@@ -34,6 +34,9 @@ struct Figure {
   std::string how;  ///< how it was measured; or, when value is null, why there is none
 };
 
+/// A figure that was counted, once.
+Figure counted(std::string name, std::uint64_t value, std::string unit, std::string how);
+
 struct EvidenceDevice {
   std::string kind = "none";  ///< "none", "emulated", "plugin"
   std::string name;
