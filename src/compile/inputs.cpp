@@ -81,7 +81,10 @@ Status check_same_model(const Contract& contract, const frozen::ModelSource& sou
   if (contract.spec.vocab != source.spec.vocab)
     return input_error(contract.path, "/config/vocab_size", fmt::format("{}", contract.spec.vocab),
                        fmt::format("{}, as the baseline has it", source.spec.vocab), hint);
-  if (contract.config_sha256 != source.config_sha256 || !(hf::to_value(contract.spec) == hf::to_value(source.spec)))
+  if (!(hf::to_value(contract.spec) == hf::to_value(source.spec)))
+    return input_error(contract.path, "/config", "an architecture that differs from the frozen one",
+                       "the baseline's own config.json", hint);
+  if (contract.config_sha256 != source.config_sha256)
     return input_error(contract.path, "config.json sha256", contract.config_sha256,
                        source.config_sha256 + ", as the baseline has it", hint);
   return {};

@@ -179,6 +179,11 @@ std::vector<Refusal> refusals() {
          edit_text(o.onnx_dir / "contract.json", "\"vocab_size\": 2048", "\"vocab_size\": 2047");
        },
        ErrorKind::kInput, "vocab"},
+      {"a contract of a model with another rope",
+       [](const fs::path&, PackOptions& o) {
+         edit_text(o.onnx_dir / "contract.json", "\"rope_theta\": 50000", "\"rope_theta\": 10000");
+       },
+       ErrorKind::kInput, "rope"},
       {"a chiplet that is too small", tiny_profile, ErrorKind::kInput, "parameters"},
       {"more slots than the chiplet holds", [](const fs::path&, PackOptions& o) { o.slots = 65536; }, ErrorKind::kInput,
        "KV"},
