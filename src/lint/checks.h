@@ -62,6 +62,7 @@ void check_param_region(Check& check);
 void check_ping_pong(Check& check);
 void check_undeclared_alias(Check& check);
 void check_declared_alias(Check& check);
+void check_lifetimes(Check& check);
 void check_param_written(Check& check);
 // 08 units
 void check_unit_present(Check& check);

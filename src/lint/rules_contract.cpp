@@ -184,19 +184,24 @@ void check_csr_binding(Check& check) {
   for (const auto& bound : check.bound()) {
     if (bound.submodel == nullptr || !check.usable(bound.pointer + "/csr")) continue;
     const auto& registers = bound.submodel->csr;
-    for (const auto& [key, binding] :
-         {std::pair{"current", &check.service()->csr_current}, {"past_current", &check.service()->csr_past_current}}) {
+    struct Wanted {
+      const char *key, *role;
+      const manifest::Binding& binding;
+    };
+    for (const auto& [key, role, binding] :
+         {Wanted{"current", "cur_seq_len", check.service()->csr_current},
+          Wanted{"past_current", "past_kv_cur_seq_len", check.service()->csr_past_current}}) {
       const auto at = std::find_if(registers.begin(), registers.end(),
-                                   [&](const calbin::Csr& csr) { return csr.name == binding->name; });
-      if (at != registers.end() && at->count > std::int64_t{binding->index}) continue;
+                                   [&, name = binding.name](const calbin::Csr& csr) { return csr.name == name; });
+      if (at != registers.end() && at->count > std::int64_t{binding.index} && at->role == role) continue;
       std::string names;
       for (const auto& csr : registers)
-        names += fmt::format("{}{}[{}]", names.empty() ? "" : ", ", csr.name, csr.count);
-      check.report(
-          bound.pointer + "/csr",
-          {fmt::format("the service's csr.{} is no register of '{}'", key, bound.wanted),
-           names.empty() ? "no registers" : names, fmt::format("service manifest csr.{} '{}'", key, binding->text),
-           "bind a register by its exact name and an index below its count"});
+        names += fmt::format("{}{}[{}] of role {}", names.empty() ? "" : ", ", csr.name, csr.count, csr.role);
+      check.report(bound.pointer + "/csr",
+                   {fmt::format("the service's csr.{} is no register of that role of '{}'", key, bound.wanted),
+                    names.empty() ? "no registers" : names,
+                    fmt::format("service manifest csr.{} '{}', of role {}", key, binding.text, role),
+                    "bind a register by its exact name and an index below its count"});
     }
   }
 }

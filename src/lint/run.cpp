@@ -17,9 +17,8 @@ RuleOutcome without_document(const Facts& facts, const Rule& rule, std::string_v
     rule.check(check);
   else
     check.not_evaluated(fmt::format("calbin.json could not be read ({})", culprit));
-  for (auto& finding : check.take_findings()) findings.push_back(std::move(finding));
   RuleOutcome out = check.outcome();
-  if (rule.info.id == culprit) out.status = RuleStatus::kFail;
+  for (auto& finding : check.take_findings()) findings.push_back(std::move(finding));
   return out;
 }
 
@@ -53,11 +52,10 @@ Result<Report> run(const Inputs& inputs) {
       continue;
     }
     Check check(facts, rule);
-
     rule.check(check);
     if (check.failure()) return std::move(*check.failure());
-    for (auto& finding : check.take_findings()) report.findings.push_back(std::move(finding));
     report.rules.push_back(check.outcome());
+    for (auto& finding : check.take_findings()) report.findings.push_back(std::move(finding));
   }
   std::stable_sort(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.rule, a.file, a.line, a.pointer) < std::tie(b.rule, b.file, b.line, b.pointer);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "calkit/base/files.h"
+#include "calkit/manifest/service.h"
 #include "package_builder.h"
 #include "scratch_dir.h"
 
@@ -13,10 +14,16 @@ namespace {
 
 TEST(CommittedPackage, IsTheBuildersGoodPackage) {
   const std::filesystem::path committed = std::filesystem::path(CALKIT_TEST_DATA) / "packages/mini.calbin";
+  const std::filesystem::path manifest_file = committed.parent_path() / "mini.yaml";
+  const std::string yaml = manifest::to_yaml(testing_support::good_service());
   if (const char* update = std::getenv("CALKIT_UPDATE_GOLDEN"); update != nullptr && *update == '1') {
     std::filesystem::remove_all(committed);
     testing_support::good_package().write(committed);
+    ASSERT_TRUE(write_file(manifest_file, yaml).ok());
   }
+  const auto manifest = read_file(manifest_file);
+  ASSERT_TRUE(manifest.ok());
+  EXPECT_EQ(*manifest, yaml);
   testing_support::ScratchDir dir;
   testing_support::good_package().write(dir / "mini");
   const auto want = list_tree(dir / "mini"), have = list_tree(committed);

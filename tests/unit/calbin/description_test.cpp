@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "calkit/calbin/reading.h"
+#include "full_description.h"
 #include "package_builder.h"
 #include "scratch_dir.h"
 
@@ -19,41 +20,6 @@ using testing_support::TestPackage;
 
 Result<Description> parse(const Value& document) {
   return parse_description(Cursor(document, "calbin.json"));
-}
-
-/// Every optional field in use.
-Description full_description() {
-  Description d = good_package().description;
-  for (auto& file : d.files) file.digest = "sha256:" + std::string(64, 'a');
-  d.created = "2026-01-02T03:04:05Z";
-  d.model.hf_repo = "a/b";
-  d.model.hf_revision = std::string(40, '1');
-  d.model.chat_template_digest = "sha256:" + std::string(64, 'b');
-  d.model.experts = 4;
-  d.model.experts_per_token = 2;
-  d.device.calcores_per_chip = 8;
-  d.device.chip[0].sram = 1 << 20;
-  d.device.chip[0].link_bw = 1 << 30;
-  d.partition.axes = {"heads"};
-  d.files[0].optional = true;
-  d.memory.regions[1].shared_with = {"kv"};
-  d.memory.regions[1].base = UINT64_MAX;
-  d.params[0].shard = Shard{1, 0, 2, true};
-  d.params[0].quant_ref = "w8";
-  d.params[0].tied_to = "one";
-  auto& submodel = d.submodels[0];
-  submodel.tokens = {16, 128, 16};
-  submodel.inputs[0].alias_of = "x";
-  submodel.inputs[0].pingpong = PingPong{16, 32, 2};
-  submodel.iomap[0] = "blk0";
-  submodel.commands.push_back({"cpu", "blk0", "blk0", 0, 8, 3});
-  d.kv.scale_dtype = "f32";
-  d.provenance.commits["compiler"] = "abc";
-  d.provenance.notes.erase("compiler");
-  d.provenance.env_allow["A"] = "b";
-  d.provenance.started = d.provenance.finished = "2026-01-02T03:04:05Z";
-  d.golden.push_back({"mini-prefill", "blk0", "blk0", "sha256:" + std::string(64, 'c'), "f32", {{"tool", "t"}}});
-  return d;
 }
 
 TEST(CalbinDescription, ReadsBackWhatItWrote) {

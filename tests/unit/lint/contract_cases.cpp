@@ -82,6 +82,10 @@ std::vector<LintCase> contract_cases() {
       {"a register index beyond its count",
        {"CB0407"},
        [](Scene& s) { s.service->csr_current = {"cur_seq_len", 1, "cur_seq_len[1]"}; }},
+      {"the two registers bound the wrong way round",
+       {"CB0407"},
+       [](Scene& s) { std::swap(s.service->csr_current, s.service->csr_past_current); }},
+      {"no register in one of the submodels", {"CB0407"}, [](Scene& s) { s.package.decode_model().csr.pop_back(); }},
       {"two registers at one address",
        {"CB0407"},
        [](Scene& s) {

@@ -158,5 +158,60 @@ TEST(FieldReports, NoTextBecomesAnotherNumber) {  // L06
   EXPECT_TRUE(!hex.ok() || hex->context == 40960);
 }
 
+/// Buffers with an address and steps of life, as writes and reads of an op list a chip.
+void use_buffers(Scene& scene, const Value& cases) {
+  auto& d = scene.package.description;
+  d.device.chips = 2;
+  d.device.chip_mask = 3;
+  d.device.chip.push_back({1, 34292629504, {}, {}});
+  d.kv.bytes_per_chip = {4096, 0};
+  auto region = scene.package.region("workspace");
+  region.parent.clear();
+  region.size = 1024;
+  region.base = 0x40000000;
+  for (std::int64_t chip = 0; chip < 2; ++chip) {
+    region.chip = chip;
+    region.id = "planned." + std::to_string(chip);
+    d.memory.regions.push_back(region);
+    calbin::OpList list{"mini-decode", chip, {}};
+    for (std::int64_t step = 0; step < 10; ++step) {
+      calbin::Op op{step, "Identity", "", "", {}, {}, {}};
+      for (const auto& buffer : *cases.find("buffers")->if_array()) {
+        if (*buffer.find("chip")->if_int() != chip) continue;
+        calbin::Operand operand;
+        operand.name = *buffer.find("name")->if_string();
+        operand.region = region.id;
+        operand.base = region.base + *buffer.find("addr")->if_uint();
+        operand.size = *buffer.find("size")->if_uint();
+        operand.dtype = DType::kU8;
+        operand.shape = {{std::int64_t{1}}};
+        if (*buffer.find("first")->if_int() == step) op.writes.push_back(operand);
+        if (*buffer.find("last")->if_int() == step) op.reads.push_back(operand);
+      }
+      list.ops.push_back(op);
+    }
+    const std::string path = "oplists/planned" + std::to_string(chip) + ".json";
+    scene.package.files[path] = to_json(calbin::to_value(list));
+    d.files.push_back({region.id, path, "oplist", 0, {}, 0, false});
+    scene.package.decode_model().oplist[chip] = region.id;
+  }
+  scene.package.files["oplists/decode.json"] = to_json(calbin::to_value(scene.package.decode));
+}
+
+TEST(FieldReports, BuffersInUseShareNoBytes) {  // L07; its ping/pong pair is CB0701's
+  Value cases = read("L07/buffers.json");
+  auto& buffers = *cases.find("buffers")->if_array();
+  std::erase_if(buffers, [](const Value& b) { return b.find("name")->if_string()->starts_with("p"); });
+  Scene scene = good_setup();
+  use_buffers(scene, cases);
+  const auto report = run_setup(scene);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(finding_ids(*report), (Ids{"CB0509", "CB0704"})) << to_text(*report, false);
+  ASSERT_EQ(report->findings.size(), 3u) << to_text(*report, false);  // f outside at its write and its read
+  EXPECT_THAT(report->findings[0].message, HasSubstr("operand 'f' lies outside"));
+  EXPECT_THAT(report->findings[2].message, HasSubstr("writes over 'b'"));
+  EXPECT_THAT(report->findings[2].pointer, HasSubstr("/ops/3/writes/"));
+}
+
 }  // namespace
 }  // namespace calkit::lint

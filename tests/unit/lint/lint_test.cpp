@@ -72,6 +72,15 @@ TEST_P(LintMutation, IsReportedByExactlyTheseRules) {
   });
   const bool failed = !finding_ids(*report, Severity::kError).empty();
   EXPECT_EQ(report->verdict, open ? Verdict::kIncomplete : failed ? Verdict::kFail : Verdict::kPass);
+  for (const auto& outcome : report->rules) {
+    const auto has = [&](const Ids& ids) { return std::find(ids.begin(), ids.end(), outcome.rule.id) != ids.end(); };
+    const auto want = has(GetParam().open)       ? RuleStatus::kNotEvaluated
+                      : has(GetParam().expected) ? RuleStatus::kFail
+                                                 : RuleStatus::kPass;
+    if (outcome.status != RuleStatus::kNotApplicable) {
+      EXPECT_EQ(outcome.status, want) << outcome.rule.id;
+    }
+  }
   for (const auto& finding : report->findings) {
     EXPECT_THAT(finding.found, testing::Not(IsEmpty())) << finding.rule;
     EXPECT_THAT(finding.limit, testing::Not(IsEmpty())) << finding.rule;

@@ -237,6 +237,34 @@ std::vector<LintCase> oplist_cases() {
        {"CB0509"},
        [](Scene& s) { std::swap(s.package.prefill.submodel, s.package.decode.submodel); }},
       {"an op list for another chip", {"CB0509"}, [](Scene& s) { s.package.decode.chip = 1; }},
+      {"an op that writes over a buffer in use",
+       {"CB0704"},
+       [](Scene& s) {
+         s.package.prefill.ops[1].writes[0].base -= 4;
+         s.package.prefill.ops[2].reads[1].base -= 4;
+       }},
+      {"an op that works in place is fine",
+       {},
+       [](Scene& s) {
+         s.package.prefill.ops[1].writes[0].base -= 64;
+         s.package.prefill.ops[2].reads[1].base -= 64;
+       }},
+      {"bytes that are written again after their last reader are fine",
+       {},
+       [](Scene& s) {
+         s.package.prefill.ops[2].writes[0].base -= 128;
+         s.package.prefill.ops[3].reads[1].base -= 128;
+       }},
+      {"an op that writes over an output",
+       {"CB0704"},
+       [](Scene& s) {
+         auto late = s.package.decode.ops[0];
+         late.id = 1;
+         late.writes[0] = s.package.decode.ops[0].writes[0];
+         late.writes[0].base += 64;
+         late.writes[0].region = "io.decode";
+         s.package.decode.ops.push_back(late);
+       }},
       {"an op that writes over parameters",
        {"CB0705"},
        [write](Scene& s) {
