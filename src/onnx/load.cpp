@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <set>
 #include <utility>
 
 #include "convert.h"
+#include "infer.h"
 
 namespace calkit::onnx {
 namespace {
@@ -62,48 +62,6 @@ Result<Model> convert_model(const Parsed& parsed, const TensorReader& reader,
   return model;
 }
 
-/// Small tensors carry shapes and axes, which the inference reads; the others are told by type and dims alone.
-std::string infer(::onnx::ModelProto& proto) {
-  try {
-    const ::onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,
-                                                /*data_prop_val=*/true);
-    ::onnx::shape_inference::InferShapes(proto, ::onnx::OpSchemaRegistry::Instance(), options);
-    return "";
-  } catch (const std::exception& problem) {
-    return problem.what();
-  }
-}
-
-/// Symbols that the file itself uses.
-void collect_symbols(const Graph& graph, std::set<std::string>& out) {
-  for (const auto* list : {&graph.inputs, &graph.outputs, &graph.value_info})
-    for (const ValueInfo& value : *list)
-      for (const Dim& dim : value.shape.value_or(std::vector<Dim>{}))
-        if (const auto* symbol = std::get_if<std::string>(&dim.value)) out.insert(*symbol);
-  for (const Node& node : graph.nodes)
-    for (const Attribute& attribute : node.attributes)
-      for (const auto& inner : attribute.graphs) collect_symbols(*inner, out);
-}
-
-/// Upstream's inference names each axis it does not know ("unk__7"); those are unknown to us too.
-void forget_new_symbols(Graph& graph, const std::set<std::string>& known) {
-  for (auto* list : {&graph.inputs, &graph.outputs, &graph.value_info})
-    for (ValueInfo& value : *list) {
-      if (!value.shape) continue;
-      for (Dim& dim : *value.shape)
-        if (const auto* symbol = std::get_if<std::string>(&dim.value); symbol && !known.contains(*symbol)) dim = Dim{};
-    }
-  for (Node& node : graph.nodes)
-    for (Attribute& attribute : node.attributes)
-      for (const auto& inner : attribute.graphs) forget_new_symbols(*inner, known);
-}
-
-void add_initializer(const Initializer& tensor, ::onnx::GraphProto& graph) {
-  auto* made = graph.add_initializer();
-  describe(tensor, *made);
-  if (tensor.data && tensor.data->bytes() <= 1024) made->set_raw_data(tensor.data->raw(), tensor.data->bytes());
-}
-
 }  // namespace
 
 Result<Model> load_bytes(std::span<const std::byte> bytes, const std::string& name, const std::filesystem::path& folder,
@@ -156,21 +114,6 @@ Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::
   CALKIT_TRY(out.model, convert_model(shapes, again));
   out.model.graph.initializers = std::move(tensors);
   forget_new_symbols(out.model.graph, symbols);
-  return out;
-}
-
-Result<Model> infer_shapes(const Model& model) {
-  Model out = model;
-  for (Initializer& tensor : out.graph.initializers) tensor.data.reset();
-  CALKIT_TRY(::onnx::ModelProto proto, to_proto(out));
-  for (const Initializer& tensor : model.graph.initializers) add_initializer(tensor, *proto.mutable_graph());
-  if (const std::string note = infer(proto); !note.empty())
-    return Error{ErrorKind::kInput, "shape inference failed: " + note};
-  out.graph.initializers = model.graph.initializers;
-  out.graph.value_info = values_from_proto(proto.graph().value_info());
-  std::set<std::string> symbols;
-  collect_symbols(model.graph, symbols);
-  forget_new_symbols(out.graph, symbols);
   return out;
 }
 

@@ -121,6 +121,18 @@ TEST(OnnxOutline, TellsEveryProblemAndStillReadsTheGraph) {
   EXPECT_THAT(unsorted->problems, testing::ElementsAre(HasSubstr("'late'")));
 }
 
+TEST(OnnxOutline, ANodeThatItsSchemaRefusesStopsTheInferenceNotTheProcess) {
+  const Scratch scratch;
+  Model model = matmul_model(counting(4, 4));
+  model.graph.nodes[0].op_type = "Loop";  // upstream's inference asserts that it has two inputs and a body
+  model.graph.nodes[0].inputs = {"x"};
+  ASSERT_TRUE(save(model, scratch / "m.onnx", {}).ok());
+  const auto outline = load_outline(scratch / "m.onnx");
+  ASSERT_TRUE(outline.ok()) << outline.error().message;
+  EXPECT_THAT(outline->inference_note, HasSubstr("Loop"));
+  EXPECT_EQ(outline->model.graph.nodes.size(), 1u);
+}
+
 TEST(OnnxTypes, PackedSizesRoundUp) {
   EXPECT_EQ(packed_bytes(22, 7), 4u);  // INT4
   EXPECT_EQ(packed_bytes(26, 5), 2u);  // INT2
