@@ -14,7 +14,7 @@ using manifest::EvidenceFile;
 using manifest::EvidenceVerdict;
 
 // Artefacts whose identity ties records together. Other roles (csv, html, peer, bundle ...) do not.
-constexpr std::string_view kChainRoles[] = {"calbin", "baseline", "onnx", "model", "service"};
+constexpr std::string_view kChainRoles[] = {"calbin", "baseline", "onnx", "model", "model-config", "service"};
 
 // Figures without which a pass of that command says nothing.
 struct Required {
@@ -196,8 +196,9 @@ Chain find_chain(const std::vector<Evidence>& records, const std::string& calbin
     if (it->command == "onnx-export") take(chain, &*it, {"onnx"});
   }
   if (chain.contains("baseline"))
-    take(chain, newest(records, "freeze-baseline", "baseline", chain["baseline"]), {"model"});
-  if (chain.contains("onnx")) take(chain, newest(records, "onnx-export", "onnx", chain["onnx"]), {"model"});
+    take(chain, newest(records, "freeze-baseline", "baseline", chain["baseline"]), {"model", "model-config"});
+  if (chain.contains("onnx"))
+    take(chain, newest(records, "onnx-export", "onnx", chain["onnx"]), {"model", "model-config"});
   return chain;
 }
 

@@ -56,6 +56,9 @@ std::string csv(const std::optional<double>& value) {
 std::string milliseconds(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value / kMillisecond) : "-";
 }
+std::string microseconds(const std::optional<double>& value) {
+  return value ? fmt::format("{:.1f}", *value / 1e3) : "-";
+}
 std::string whole(const std::optional<double>& value) {
   return value ? fmt::format("{:.0f}", *value) : "-";
 }
@@ -76,9 +79,9 @@ std::string row(const Cell& c) {
 }
 
 std::string stage_row(std::string_view name, const Cell& c, const StageMeans& s) {
-  return fmt::format("{:>6} {:>6} {:>4} {:<8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", c.spec.prompt_tokens,
-                     c.spec.output_tokens, c.spec.concurrency, name, milliseconds(s.queue_ns), milliseconds(s.h2d_ns),
-                     milliseconds(s.infer_ns), milliseconds(s.d2h_ns), milliseconds(s.convert_ns));
+  return fmt::format("{:>6} {:>6} {:>4} {:<8} {:>8} {:>8} {:>10} {:>8} {:>8}\n", c.spec.prompt_tokens,
+                     c.spec.output_tokens, c.spec.concurrency, name, microseconds(s.queue_ns), microseconds(s.h2d_ns),
+                     microseconds(s.infer_ns), microseconds(s.d2h_ns), microseconds(s.convert_ns));
 }
 
 }  // namespace
@@ -128,7 +131,7 @@ std::string to_text(const BenchReport& r) {
       "prompt output conc    ok fail | TTFT P50       P90       P99 | TPOT P50   P90      P99 |  prefill   decode   "
       "output\n";
   for (const Cell& c : r.cells) out += row(c);
-  out += "\nmean of each stage, ms\nprompt output conc step        queue      h2d    infer      d2h  convert\n";
+  out += "\nmean of each stage, us\nprompt output conc step        queue      h2d      infer      d2h  convert\n";
   for (const Cell& c : r.cells)
     out += stage_row("prefill", c, c.prefill) + (c.decode.steps > 0 ? stage_row("decode", c, c.decode) : "");
   for (const Cell& c : r.cells)

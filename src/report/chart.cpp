@@ -10,7 +10,7 @@
 namespace calkit::report {
 namespace {
 
-constexpr double kWidth = 480, kHeight = 250, kLeft = 62, kRight = 14, kTop = 12, kBottom = 44;
+constexpr double kLeft = 62, kRight = 14, kTop = 12, kBottom = 44;
 constexpr std::size_t kColours = 6;
 
 struct Scale {
@@ -35,9 +35,10 @@ class Drawing {
     collect();
     out_ = fmt::format("<figure><figcaption>{}</figcaption>", escape_html(chart_.title));
     if (!any_) return out_ + "<p class=\"soft\">No figure to draw.</p></figure>\n";
-    const auto ticks = nice_ticks(chart_.from_zero ? 0 : low_, high_);
-    y_ = {ticks.front(), ticks.back(), kHeight - kBottom, kTop};
-    out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight,
+    widen();
+    const auto ticks = nice_ticks(low_, high_);
+    y_ = {ticks.front(), ticks.back(), chart_.height - kBottom, kTop};
+    out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", chart_.width, chart_.height,
                         escape_html(chart_.title));
     draw_y_axis(ticks);
     draw_x_axis();
@@ -62,10 +63,16 @@ class Drawing {
     xs_.erase(std::unique(xs_.begin(), xs_.end()), xs_.end());
   }
 
+  void widen() {
+    const double missing = chart_.min_span - (high_ - low_);
+    if (missing > 0) low_ -= missing / 2, high_ += missing / 2;
+    if (chart_.from_zero || low_ < 0) low_ = 0;  // nothing that is drawn here is negative
+  }
+
   double x(double value) const {
     if (!chart_.x_positions) return x_.at(value);
     const auto index = static_cast<double>(std::lower_bound(xs_.begin(), xs_.end(), value) - xs_.begin());
-    return kLeft + (index + 0.5) / static_cast<double>(xs_.size()) * (kWidth - kLeft - kRight);
+    return kLeft + (index + 0.5) / static_cast<double>(xs_.size()) * (chart_.width - kLeft - kRight);
   }
 
   void text(double at_x, double at_y, std::string_view anchor, std::string_view words) {
@@ -77,27 +84,27 @@ class Drawing {
     const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
     for (const double tick : ticks) {
       out_ += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
-                          kWidth - kRight, y_.at(tick), y_.at(tick));
+                          chart_.width - kRight, y_.at(tick), y_.at(tick));
       text(kLeft - 6, y_.at(tick) + 4, "end", tick_text(tick, step));
     }
-    const double middle = (kHeight - kBottom + kTop) / 2;
+    const double middle = (chart_.height - kBottom + kTop) / 2;
     out_ += fmt::format("<text transform=\"translate(14 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>", middle,
                         escape_html(chart_.y_label));
   }
 
   void draw_x_axis() {
-    const double base = kHeight - kBottom;
+    const double base = chart_.height - kBottom;
     out_ += fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
-                        kWidth - kRight, base, base);
+                        chart_.width - kRight, base, base);
     if (chart_.x_positions) {
       for (const double value : xs_) text(x(value), base + 16, "middle", fmt::format("{:g}", value));
     } else {
       const double low = xs_.front(), high = xs_.back() > xs_.front() ? xs_.back() : xs_.front() + 1;
-      x_ = {low, high, kLeft + 4, kWidth - kRight - 4};
+      x_ = {low, high, kLeft + 4, chart_.width - kRight - 4};
       for (const double tick : nice_ticks(low, high))
         if (tick >= low && tick <= high) text(x(tick), base + 16, "middle", fmt::format("{:g}", tick));
     }
-    text((kLeft + kWidth - kRight) / 2, kHeight - 8, "middle", chart_.x_label);
+    text((kLeft + chart_.width - kRight) / 2, chart_.height - 8, "middle", chart_.x_label);
   }
 
   void draw_line(const Line& line, std::size_t colour) {

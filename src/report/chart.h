@@ -21,6 +21,8 @@ struct Chart {
   bool x_positions = false;  ///< the x values are few and named: one tick each, evenly spaced
   bool from_zero = true;     ///< the y axis starts at 0
   bool markers = true;
+  double width = 480, height = 250;  ///< of the drawing; text keeps its size, so a chart shown small is drawn small
+  double min_span = 0;               ///< of the y axis, so that noise is not drawn as growth
 };
 
 /// A <figure> with the chart and its legend; one with a sentence instead if there is nothing finite to draw.

@@ -34,16 +34,24 @@ std::vector<const Evidence*> shown_in_full(const std::vector<Evidence>& records,
   for (auto it = records.rbegin(); it != records.rend(); ++it)
     if (it->command != "gate" && gate::off_chain_reason(*it, chain).empty() && seen.insert(it->command).second)
       out.push_back(&*it);
+  // In the order of the road: two records of one second have no order of their own.
+  const auto place = [](const Evidence* r) {
+    const auto& table = gate::gates();
+    return std::find_if(table.begin(), table.end(), [r](const gate::Gate& g) { return r->command == g.command; });
+  };
   std::reverse(out.begin(), out.end());
+  std::stable_sort(out.begin(), out.end(), [&](const Evidence* a, const Evidence* b) { return place(a) < place(b); });
   return out;
 }
 
 std::string header(const std::vector<const Evidence*>& shown, const gate::Report& gates) {
   const auto verdict = std::string(manifest::verdict_name(gates.verdict));
   std::string out = "<div class=\"head\"><div><h1>Run report</h1><p>" + escape_html(gates.summary) + "</p>";
+  const auto [first, last] = std::minmax_element(
+      shown.begin(), shown.end(), [](const Evidence* a, const Evidence* b) { return a->started_utc < b->started_utc; });
   if (!shown.empty())
-    out += fmt::format("<p class=\"soft\">{} records, {} to {}</p>", gates.records,
-                       escape_html(shown.front()->started_utc), escape_html(shown.back()->finished_utc));
+    out += fmt::format("<p class=\"soft\">{} records, {} to {}</p>", gates.records, escape_html((*first)->started_utc),
+                       escape_html((*last)->finished_utc));
   out += "</div>" + badge(verdict + " big", verdict) + "</div>\n";
   if (std::any_of(shown.begin(), shown.end(), [](const Evidence* r) { return r->device.kind == "emulated"; }))
     out +=
@@ -117,7 +125,8 @@ std::string figures_html(const Evidence& r) {
   const bool folded = r.command == "bench";
   std::string out = folded ? "<details><summary>figures of the record</summary>" : "";
   out +=
-      "<div class=\"scroll\"><table><tr class=\"head-row\"><th>figure</th><th class=\"n\">value</th><th "
+      "<div class=\"scroll\"><table class=\"figures\"><tr class=\"head-row\"><th>figure</th><th "
+      "class=\"n\">value</th><th "
       "class=\"n\">n</th><th>how measured</th></tr>";
   for (const manifest::Figure& f : r.figures)
     out += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"soft\">{}</td></tr>",
@@ -144,7 +153,7 @@ std::string record_html(const Evidence& r) {
     for (const std::string& finding : r.findings) out += "<li>" + escape_html(finding) + "</li>";
     out += "</ul>\n";
   }
-  if (r.command == "bench")
+  if (r.command == "bench" || r.command == "soak")
     out += details_html(r.details) + figures_html(r);
   else
     out += figures_html(r) + details_html(r.details);

@@ -90,8 +90,11 @@ std::string stage_row(const Value& cell, const char* step) {
   return out + "</tr>";
 }
 
-Chart memory_chart(const Value::Array& series, const char* key, const char* title) {
-  Chart chart{title, "cycle", "MiB", {Line{title, {}}}, false, false, false};
+// The axis spans at least what the budget allows over the run: growth within it looks as flat as it is.
+Chart memory_chart(const Value& details, const Value::Array& series, const char* key, const char* title) {
+  Chart chart{title, "cycle", "MiB", {Line{title, {}}}, false, false, false, 340, 220, 0};
+  const auto cycles = number(details, {"cycles"}), budget = number(details, {"budget_bytes_per_cycle"});
+  if (cycles && budget) chart.min_span = *cycles * *budget / (1024 * 1024);
   for (const Value& sample : series) {
     const auto cycle = number(sample, {"cycle"});
     if (cycle)
@@ -135,9 +138,10 @@ std::string bench_html(const Value& details) {
 std::string soak_html(const Value& details) {
   const auto* series = array(details, "series");
   if (series == nullptr || series->empty()) return {};
-  return "<div class=\"charts\">" + draw(memory_chart(*series, "heap_bytes", "Heap in use at each quiescent point")) +
-         draw(memory_chart(*series, "pss_bytes", "Proportional set size (PSS)")) +
-         draw(memory_chart(*series, "rss_bytes", "Resident set size (RSS)")) + "</div>\n";
+  return "<div class=\"charts\">" +
+         draw(memory_chart(details, *series, "heap_bytes", "Heap in use at each quiescent point")) +
+         draw(memory_chart(details, *series, "pss_bytes", "Proportional set size (PSS)")) +
+         draw(memory_chart(details, *series, "rss_bytes", "Resident set size (RSS)")) + "</div>\n";
 }
 
 }  // namespace calkit::report

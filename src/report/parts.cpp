@@ -14,6 +14,7 @@ namespace calkit::report {
 namespace {
 
 constexpr std::size_t kMaxRows = 200;
+constexpr std::size_t kOpenRows = 20;
 constexpr std::size_t kMaxColumns = 14;
 
 std::string time_text(double ns) {
@@ -64,8 +65,8 @@ std::vector<std::string> columns_of(const Value::Array& rows) {
 std::string table_html(const std::string& name, const Value::Array& rows) {
   const auto columns = columns_of(rows);
   std::string out =
-      fmt::format("<details><summary>{} ({})</summary><div class=\"scroll\"><table><tr class=\"head-row\">",
-                  escape_html(name), rows.size());
+      fmt::format("<details{}><summary>{} ({})</summary><div class=\"scroll\"><table><tr class=\"head-row\">",
+                  rows.size() <= kOpenRows ? " open" : "", escape_html(name), rows.size());
   for (const std::string& column : columns) out += "<th>" + escape_html(column) + "</th>";
   out += "</tr>";
   for (std::size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
@@ -118,7 +119,7 @@ std::string figure_text(const std::optional<double>& value, std::string_view uni
   if (!value || !std::isfinite(*value)) return "–";
   if (unit == "ns") return time_text(*value);
   if (unit == "s") return time_text(*value * 1e9);
-  if (unit == "B" && *value >= 0 && *value < 1e18 && *value == std::floor(*value))
+  if ((unit == "B" || unit == "bytes") && *value >= 0 && *value < 1e18 && *value == std::floor(*value))
     return format_bytes(static_cast<std::uint64_t>(*value));
   if (*value == std::floor(*value) && std::fabs(*value) < 1e15)
     return fmt::format("{:.0f}{}{}", *value, unit == "1" ? "" : " ", unit == "1" ? "" : unit);
@@ -149,6 +150,7 @@ std::string details_html(const Value& details) {
   if (members == nullptr) return out;
   for (const auto& [key, value] : *members) {
     if (kind == "calkit.soak/1" && key == "series") continue;  // drawn above
+    if (key == "inputs") continue;                             // listed with the record
     if (is_table(value)) out += table_html(key, *value.if_array());
   }
   return out;

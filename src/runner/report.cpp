@@ -156,7 +156,9 @@ void record(const RunReport& r, manifest::Evidence& evidence) {
          "greedy token along the reference's tokens");
   figure("non_finite", static_cast<double>(c.non_finite), "logits", prompts, "NaN or infinite logits of the device");
   figure("configure_ns", static_cast<double>(count(r.configure.duration)), "ns", 1, "steady clock around configure");
-  figure("host_bytes", static_cast<double>(r.configure.host_bytes), "B", 1, "reported by the device at configure");
+  const device::ConfigureReport& held = r.configure;
+  figure("device_bytes", static_cast<double>(held.param_bytes + held.kv_bytes + held.workspace_bytes + held.io_bytes),
+         "B", 1, "parameters, KV, workspace and I/O as the device reports them at configure");
   evidence.findings = c.findings;
   evidence.verdict = c.findings.empty() ? manifest::EvidenceVerdict::kPass : manifest::EvidenceVerdict::kFail;
   evidence.summary = c.findings.empty() ? summary_of(r) : fmt::format("{}: {}", summary_of(r), c.findings.front());

@@ -45,7 +45,8 @@ struct Row {
   bool emulated = false;  ///< the record's device
 };
 
-/// Digests of the artefacts the ledger is about, by role: calbin, baseline, onnx, model, service.
+/// Digests of the artefacts the ledger is about, by role: calbin, baseline, onnx, model, model-config
+/// (config.json, which triage reads), service.
 using Chain = std::map<std::string, std::string>;
 /// @param calbin digest of the package in question; empty: that of the newest passing pack, else of the newest lint.
 Chain find_chain(const std::vector<manifest::Evidence>& records, const std::string& calbin = {});

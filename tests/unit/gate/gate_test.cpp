@@ -130,6 +130,16 @@ TEST(GateJudge, GraphsOfAnotherModelAreStale) {
   EXPECT_EQ(row(judge(records, Require::kC2), "G02").state, State::kStale);
 }
 
+// Triage reads no weights: what ties it to the model is its config.json.
+TEST(GateJudge, ATriageOfAnotherModelsConfigIsStale) {
+  auto records = road();
+  record_of(records, "freeze-baseline").inputs.push_back({"model-config", "config.json", digest('a'), 1});
+  record_of(records, "triage").inputs = {{"model-config", "config.json", digest('b'), 1}};
+  EXPECT_EQ(row(judge(records, Require::kC2), "G00").state, State::kStale);
+  record_of(records, "triage").inputs = {{"model-config", "config.json", digest('a'), 1}};
+  EXPECT_EQ(row(judge(records, Require::kC2), "G00").state, State::kSatisfied);
+}
+
 TEST(GateJudge, RunsUnderAnotherServiceManifestAreStale) {
   auto records = road();
   record_of(records, "soak").inputs[1].sha256 = digest('6');
