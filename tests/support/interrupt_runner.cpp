@@ -29,6 +29,7 @@ struct Writer {
   std::string name;
   std::vector<std::string> argv;  // without the program
   std::string output;             // file or folder, relative to the work folder
+  bool measured = false;          // the content is measured anew each time: whole means as many lines
 };
 
 struct Exit {
@@ -77,6 +78,13 @@ std::string snapshot(const fs::path& path) {
   return out;
 }
 
+std::string snapshot_of(const Writer& writer) {
+  std::string content = snapshot(writer.output);
+  if (!writer.measured || content.empty()) return content;
+  return std::to_string(std::count(content.begin(), content.end(), '\n')) +
+         (content.back() == '\n' ? " lines" : " lines, cut");
+}
+
 std::vector<std::string> leftovers() {
   std::vector<std::string> out;
   for (const auto& entry : fs::directory_iterator("."))
@@ -120,8 +128,17 @@ std::vector<Writer> writers(const fs::path& data) {
       {"pack", {"pack", "onnx", "--baseline", "base", "--out", "t.calbin", "--evidence", "none"}, "t.calbin"},
       {"export",
        {"export", "--out", "t.bundle.tar.zst", "--package", "m.calbin", "--baseline", "base", "--onnx", "onnx",
-        "--service", "svc.yaml", "--evidence", "none"},
+        "--service", "svc.yaml", "--allow-unproven", "--evidence", "none"},
        "t.bundle.tar.zst"},
+      {"bench",
+       {"bench", "m.calbin", "--service", "svc.yaml", "--prompt-lengths", "4", "--output-lengths", "4", "--concurrency",
+        "1", "--requests", "2", "--csv", "t.bench.csv", "--evidence", "none"},
+       "t.bench.csv",
+       true},
+      {"soak",
+       {"soak", "m.calbin", "--service", "svc.yaml", "--cycles", "5", "--csv", "t.soak.csv", "--evidence", "none"},
+       "t.soak.csv",
+       true},
       {"gate", {"gate", "evidence", "--html", "t.html", "--evidence", "none"}, "t.html"},
   };
 }
@@ -129,18 +146,21 @@ std::vector<Writer> writers(const fs::path& data) {
 // One kill. Returns what is wrong, or nothing.
 std::string kill_once(const fs::path& calkit, const Writer& writer, double after_s, bool hard, const std::string& whole,
                       bool had_previous) {
+  const std::vector<std::string> before = leftovers();  // of an earlier SIGKILL; the next whole run clears them
   const pid_t child = start(calkit, writer.argv);
   std::this_thread::sleep_for(std::chrono::duration<double>(after_s));
   kill(child, hard ? SIGKILL : SIGINT);
   const Exit exit = wait_for(child);
-  const std::string left = snapshot(writer.output);
+  const std::string left = snapshot_of(writer);
   if (!left.empty() && left != whole) return "a partial result under its final name";
   if (left.empty() && had_previous) return "the previous result is gone";
   if (hard) return {};
   if (exit.signal == SIGINT && left.empty()) return {};  // the signal came before the handlers were there
   if (exit.signal != 0 && exit.signal != SIGINT) return "died by signal " + std::to_string(exit.signal);
   if (exit.signal == 0 && exit.code == 127) return "could not be started";
-  if (exit.code == 130 && !leftovers().empty()) return "left " + leftovers().front() + " behind after SIGINT";
+  for (const std::string& left_over : leftovers())
+    if (exit.code == 130 && std::find(before.begin(), before.end(), left_over) == before.end())
+      return "left " + left_over + " behind after SIGINT";
   return {};
 }
 
@@ -149,7 +169,7 @@ int check(const fs::path& calkit, const Writer& writer, std::mt19937_64& random)
   const auto begin = Clock::now();
   const Exit first = wait_for(start(calkit, writer.argv));
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
-  const std::string whole = snapshot(writer.output);
+  const std::string whole = snapshot_of(writer);
   if (first.signal != 0 || whole.empty()) {
     std::cout << "FAIL  " << writer.name << ": the undisturbed run ended with " << first.code << "\n"
               << read_all("last.err");
@@ -160,17 +180,16 @@ int check(const fs::path& calkit, const Writer& writer, std::mt19937_64& random)
   for (int point = 0; point < kPoints; ++point) {
     const bool previous = point % 4 >= 2;  // half of the points with an earlier result in place
     if (!previous) fs::remove_all(writer.output);
-    if (previous && snapshot(writer.output).empty()) wait_for(start(calkit, writer.argv));
+    if (previous && snapshot_of(writer).empty()) wait_for(start(calkit, writer.argv));
     const double after = moment(random);
     const std::string problem = kill_once(calkit, writer, after, point % 2 == 0, whole, previous);
-    missing += snapshot(writer.output).empty();
+    missing += snapshot_of(writer).empty();
     if (problem.empty()) continue;
     std::cout << "      point " << point << " after " << after << " s: " << problem << '\n';
     ++bad;
   }
   const Exit last = wait_for(start(calkit, writer.argv));
-  if (last.code != first.code || snapshot(writer.output) != whole)
-    std::cout << "      the next run does not work\n", ++bad;
+  if (last.code != first.code || snapshot_of(writer) != whole) std::cout << "      the next run does not work\n", ++bad;
   if (!leftovers().empty()) std::cout << "      the next run left " << leftovers().front() << '\n', ++bad;
   if (missing == 0) std::cout << "      no kill came before the result: the points prove nothing\n", ++bad;
   std::cout << (bad ? "FAIL  " : "ok    ") << writer.name << ": " << kPoints << " kills, " << missing
