@@ -28,9 +28,10 @@ class ExamplesFirst : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
-    const std::string examples = app->get_footer();
+    std::string examples = app->get_footer();
+    while (!examples.empty() && examples.back() == '\n') examples.pop_back();
     std::string out = make_description(app);
-    if (!examples.empty()) out += "\nExamples:\n" + examples + "\n";
+    if (!examples.empty()) out += "\nExamples:\n" + examples + "\n\n";
     out += make_usage(app, std::move(name));
     out += make_positionals(app);
     out += make_groups(app, mode);
