@@ -2,7 +2,8 @@
 /// The runtime boundary as C++: RAII over the C ABI (calkit/abi/device_v1.h). Nobody above this header sees a backend.
 /// Threads: a Device and everything opened from it is used by one thread at a time.
 /// Errors: kInput for arguments the package does not allow (the session stays usable), kDevice for device or runtime
-/// failures, kTimeout when a deadline passes. Messages carry scope (request, model, device, host) and the backend's raw code.
+/// failures, kTimeout when a deadline passes. Messages carry scope (request, model, device, host) and the backend's raw
+/// code.
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -23,13 +24,14 @@ namespace calkit::device {
 struct RuntimeInfo {
   std::string name;
   bool emulated = false;
-  std::optional<std::string> runtime_version, driver_version, firmware_version;  ///< nullopt: the device has none to tell
+  std::optional<std::string> runtime_version, driver_version,
+      firmware_version;  ///< nullopt: the device has none to tell
 };
 
 struct TensorInfo {
   std::string name, role;
   DType dtype = DType::kF32;
-  Shape shape;          ///< physical
+  Shape shape;  ///< physical
   Shape logical_shape;
   std::int64_t tile_rows = 0;  ///< D0; 0: no tiling
 };
@@ -74,12 +76,12 @@ class Device {
   Device& operator=(Device&&) noexcept;
 
   const RuntimeInfo& info() const;
-  Status status() const;       ///< ok, or the device's own error
+  Status status() const;  ///< ok, or the device's own error
   Result<Counters> counters() const;
   /// Loads a package; exact model names only. The package is configured by the Session.
   Result<PackageInfo> load(const std::filesystem::path& package);
-  /// Configures the loaded package and binds it as the service manifest says (exact names; every mismatch is kInput naming field,
-  /// expected, found). One Session at a time; load() again after it is gone.
+  /// Configures the loaded package and binds it as the service manifest says (exact names; every mismatch is kInput
+  /// naming field, expected, found). One Session at a time; load() again after it is gone.
   Result<Session> configure(const manifest::ServiceManifest& service, Deadline deadline);
   Status unload();
 
@@ -116,7 +118,8 @@ class Session {
   const PackageInfo& package() const;
   /// Allocates and applies a KV slot. kInput (scope request, "KV exhausted") when all slots are taken.
   Result<Sequence> start();
-  /// Runs a whole prompt: 1..max_prefill_tokens tokens on an empty sequence; writes cur_seq_len and past_kv_cur_seq_len, submits, waits.
+  /// Runs a whole prompt: 1..max_prefill_tokens tokens on an empty sequence; writes cur_seq_len and
+  /// past_kv_cur_seq_len, submits, waits.
   Result<StepOutput> prefill(Sequence& sequence, std::span<const std::int32_t> tokens, Deadline deadline);
   /// One more token of that sequence. kInput when the context is full.
   Result<StepOutput> decode(Sequence& sequence, std::int32_t token, Deadline deadline);
