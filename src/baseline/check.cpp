@@ -29,11 +29,12 @@ Status check_prompts(const std::vector<frozen::Prompt>& prompts) {
 }
 
 Result<std::vector<std::vector<std::int32_t>>> encode_prompts(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec,
+                                                              const std::string& config_file,
                                                               const std::vector<frozen::Prompt>& prompts,
                                                               int greedy_steps) {
   if (tokenizer.max_id() >= spec.vocab)
     return input_error(
-        "config.json", "/vocab_size", fmt::format("{}", spec.vocab),
+        config_file, "/vocab_size", fmt::format("{}", spec.vocab),
         fmt::format("at least {}: tokenizer.json has ids up to {}", tokenizer.max_id() + 1, tokenizer.max_id()),
         "the tokenizer belongs to another model, or the embedding lacks rows");
   std::vector<std::vector<std::int32_t>> out;
@@ -43,7 +44,7 @@ Result<std::vector<std::vector<std::int32_t>>> encode_prompts(const hf::Tokenize
     if (needed > spec.max_positions)
       return input_error("prompts", fmt::format("prompt '{}'", prompt.id),
                          fmt::format("{} tokens and {} greedy steps", ids.size(), greedy_steps),
-                         fmt::format("{} positions (config.json /max_position_embeddings)", spec.max_positions),
+                         fmt::format("{} positions ({} /max_position_embeddings)", spec.max_positions, config_file),
                          "shorten the prompt or lower --steps");
     out.push_back(std::move(ids));
   }

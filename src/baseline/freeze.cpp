@@ -78,9 +78,9 @@ Result<FreezeReport> freeze_model(const FreezeOptions& options) {
   CALKIT_CHECK_OK(weights.check_against(spec), "checking the weights of " + model);
   frozen::Reference reference;
   {
-    CALKIT_TRY(const auto tokenizer, hf::Tokenizer::load(options.model_dir / "tokenizer.json"),
-               "reading the tokenizer");
-    CALKIT_TRY(auto ids, encode_prompts(tokenizer, spec, options.prompts, options.greedy_steps));
+    CALKIT_TRY(const auto tokenizer, hf::Tokenizer::load(options.model_dir / "tokenizer.json"));
+    CALKIT_TRY(auto ids, encode_prompts(tokenizer, spec, (options.model_dir / "config.json").string(), options.prompts,
+                                        options.greedy_steps));
     reference = empty_reference(options, std::move(ids));
   }
   CALKIT_TRY(StagedDir stage, StagedDir::create(options.out), "creating the baseline's folder");

@@ -177,8 +177,8 @@ TEST_P(Goldens, Bf16LogitsDifferNoMoreThanThePeersKernelsDo) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Goldens,
                          testing::Values("tiny-dense", "qwen3-qknorm", "qwen3-sharded-v4", "qwen3-trained"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& model) {
+                           std::string name = model.param;
                            for (char& c : name)
                              if (c == '-') c = '_';
                            return name;
