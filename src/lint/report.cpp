@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calkit/lint/lint.h"
 
 namespace calkit::lint {
@@ -67,6 +69,19 @@ Value text_or_null(const std::string& text) {
   return text.empty() ? Value(nullptr) : Value(text);
 }
 
+/// One line for each reason, with the rules it holds for.
+template <class Wanted>
+void add_reasons(std::string& out, const Report& report, std::string_view label, Wanted wanted) {
+  std::vector<std::pair<std::string, std::string>> lines;  // reason -> ids, in the order of the table
+  for (const auto& outcome : report.rules) {
+    if (!wanted(outcome)) continue;
+    auto at = std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.first == outcome.reason; });
+    if (at == lines.end()) at = lines.insert(at, {outcome.reason, {}});
+    at->second += fmt::format(" {}", outcome.rule.id);
+  }
+  for (const auto& [reason, ids] : lines) out += fmt::format("{}:{}: {}\n", label, ids, reason);
+}
+
 }  // namespace
 
 std::string_view status_name(RuleStatus status) {
@@ -112,14 +127,10 @@ std::string to_text(const Report& report, bool colour) {
                        indented(finding.found), indented(finding.limit), finding.fix);
   }
   for (const RuleStatus status : {RuleStatus::kNotApplicable, RuleStatus::kNotEvaluated})
-    for (const auto& outcome : report.rules)
-      if (outcome.status == status)
-        out +=
-            fmt::format("{}: {} ({}): {}\n", status_name(status), outcome.rule.id, outcome.rule.name, outcome.reason);
-  for (const auto& outcome : report.rules)
-    if (outcome.status != RuleStatus::kNotApplicable && outcome.status != RuleStatus::kNotEvaluated &&
-        !outcome.reason.empty())
-      out += fmt::format("in part: {} ({}): {}\n", outcome.rule.id, outcome.rule.name, outcome.reason);
+    add_reasons(out, report, status_name(status), [&](const RuleOutcome& outcome) { return outcome.status == status; });
+  add_reasons(out, report, "in part", [](const RuleOutcome& outcome) {
+    return (outcome.status == RuleStatus::kPass || outcome.status == RuleStatus::kFail) && !outcome.reason.empty();
+  });
   return out;
 }
 

@@ -74,7 +74,8 @@ void check_op_writes(Check& check) {
   });
   for (const auto& list : check.facts().oplists) {
     if (!list.oplist) {
-      check.left_out(fmt::format("the op list of '{}' could not be read", check.d().submodels[list.submodel].name));
+      check.not_evaluated(fmt::format("the op list of '{}' is {}", check.d().submodels[list.submodel].name,
+                                      list.error.empty() ? "absent" : "unreadable"));
       continue;
     }
     for (std::size_t i = 0; i < list.oplist->ops.size(); ++i) {

@@ -46,7 +46,6 @@ Result<ExitCode> explain(const std::string& wanted, Streams io) {
       io.out << lint::rule_page(rule.id);
       return ExitCode::kOk;
     }
-    known.emplace_back(rule.id);
     known.emplace_back(rule.name);
   }
   const std::string near = nearest_word(wanted, known);

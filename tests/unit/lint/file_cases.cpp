@@ -53,7 +53,7 @@ std::vector<LintCase> file_cases() {
       {"a listed op list is gone",
        {"CB0101"},
        [](Scene& s) { after(s, [](const fs::path& d) { fs::remove(d / "oplists/decode.json"); }); },
-       {"CB0509", "CB0704"}},
+       {"CB0509", "CB0704", "CB0705"}},
       {"a folder lies where a file is due",
        {"CB0101"},
        [](Scene& s) {

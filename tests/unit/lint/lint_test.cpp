@@ -130,8 +130,8 @@ TEST(Lint, SaysWhichRulesNeedAServiceManifest) {
     }
   EXPECT_THAT(ids, ElementsAre("CB0304", "CB0306", "CB0401", "CB0402", "CB0408", "CB0411"));
   const std::string text = to_text(*report, false);
-  EXPECT_THAT(text, HasSubstr("not-applicable: CB0304 (model-name-not-exact): no --service given"));
-  EXPECT_THAT(text, HasSubstr("in part: CB0403 (vocab-mismatch): no --service given"));
+  EXPECT_THAT(text, HasSubstr("not-applicable: CB0304 CB0306 CB0401 CB0402 CB0408 CB0411: no --service given\n"));
+  EXPECT_THAT(text, HasSubstr("in part: CB0403 CB0407: no --service given: only"));
 }
 
 TEST(Lint, ASmallerContextIsANoteAndPasses) {
@@ -194,7 +194,7 @@ TEST(Lint, NamesTheRulesThatAMissingFieldLeavesOpen) {
   EXPECT_THAT(report->findings[0].found, HasSubstr("CB0501"));
   EXPECT_THAT(open_ids(*report), testing::IsSupersetOf({"CB0501", "CB0502", "CB0504", "CB0506", "CB0605"}));
   EXPECT_THAT(to_text(*report, false),
-              HasSubstr("not-evaluated: CB0501 (tensor-outside-region): /memory/regions is missing"));
+              testing::ContainsRegex("not-evaluated:[ CB0-9]* CB0501[ CB0-9]*: /memory/regions is missing"));
 }
 
 TEST(Lint, OneBrokenItemDoesNotHideTheOthers) {
