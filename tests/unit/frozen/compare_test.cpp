@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "baseline_support.h"
 
 namespace calkit::frozen {

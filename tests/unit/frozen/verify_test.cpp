@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <limits>
+
 #include "baseline_support.h"
 #include "calkit/base/document.h"
 #include "calkit/base/files.h"
