@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   const std::string out = dir.string() + "-baseline", prompts = (dir / "prompts.jsonl").string();
   const pid_t child = ::fork();
   if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(127);
     ::execl(argv[1], argv[1], "freeze-baseline", "model", dir.c_str(), "--out", out.c_str(), "--dtype", "bf16",
             "--steps", "4", "--prompts", prompts.c_str(), "--evidence", "none", static_cast<char*>(nullptr));
     ::_exit(127);
