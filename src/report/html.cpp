@@ -92,7 +92,8 @@ std::string gates_html(const std::vector<const Evidence*>& shown, const gate::Re
 
 std::string steps_html(const std::vector<const Evidence*>& shown) {
   std::string out =
-      "<h2>Steps</h2><div class=\"scroll\"><table><tr class=\"head-row\"><th>step</th><th>verdict</th><th>what was "
+      "<h2>Steps</h2><div class=\"scroll\"><table class=\"keys\"><tr "
+      "class=\"head-row\"><th>step</th><th>verdict</th><th>what was "
       "found</th><th class=\"n\">time</th></tr>\n";
   for (const Evidence* r : shown) {
     const auto verdict = manifest::verdict_name(r->verdict);
@@ -125,7 +126,7 @@ std::string figures_html(const Evidence& r) {
   const bool folded = r.command == "bench";
   std::string out = folded ? "<details><summary>figures of the record</summary>" : "";
   out +=
-      "<div class=\"scroll\"><table class=\"figures\"><tr class=\"head-row\"><th>figure</th><th "
+      "<div class=\"scroll\"><table class=\"figures keys\"><tr class=\"head-row\"><th>figure</th><th "
       "class=\"n\">value</th><th "
       "class=\"n\">n</th><th>how measured</th></tr>";
   for (const manifest::Figure& f : r.figures)

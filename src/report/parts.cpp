@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "calkit/base/text.h"
 #include "calkit/report/html.h"
@@ -54,12 +55,31 @@ bool is_table(const Value& v) {
   });
 }
 
+// Records are written with sorted keys; people read what a row is about first, then what was found.
+constexpr std::string_view kFirstColumns[] = {"id",   "name",  "title",   "rule",   "text",    "summary", "prompt",
+                                              "step", "found", "allowed", "status", "verdict", "state"};
+
 std::vector<std::string> columns_of(const Value::Array& rows) {
   std::vector<std::string> out;
+  for (const std::string_view key : kFirstColumns)
+    if (rows.front().find(key) != nullptr) out.emplace_back(key);
   for (std::size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i)
     for (const auto& [key, value] : *rows[i].if_object())
       if (std::find(out.begin(), out.end(), key) == out.end() && out.size() < kMaxColumns) out.push_back(key);
   return out;
+}
+
+// A verdict is read at a glance.
+std::string cell_html(const Value& cell) {
+  const std::string text = scalar_text(cell);
+  return text == "pass" || text == "fail" ? badge(text, text) : escape_html(text);
+}
+
+bool is_numeric(const Value::Array& rows, const std::string& column) {
+  return std::any_of(rows.begin(), rows.end(), [&](const Value& row) {
+    const Value* cell = row.find(column);
+    return cell != nullptr && cell->if_number().has_value();
+  });
 }
 
 std::string table_html(const std::string& name, const Value::Array& rows) {
@@ -67,15 +87,17 @@ std::string table_html(const std::string& name, const Value::Array& rows) {
   std::string out =
       fmt::format("<details{}><summary>{} ({})</summary><div class=\"scroll\"><table><tr class=\"head-row\">",
                   rows.size() <= kOpenRows ? " open" : "", escape_html(name), rows.size());
-  for (const std::string& column : columns) out += "<th>" + escape_html(column) + "</th>";
+  std::map<std::string, const char*> align;
+  for (const std::string& column : columns) {
+    align[column] = is_numeric(rows, column) ? " class=\"n\"" : "";
+    out += fmt::format("<th{}>{}</th>", align[column], escape_html(column));
+  }
   out += "</tr>";
   for (std::size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
     out += "<tr>";
     for (const std::string& column : columns) {
       const Value* cell = rows[i].find(column);
-      const bool number = cell != nullptr && cell->if_number().has_value();
-      out += fmt::format("<td{}>{}</td>", number ? " class=\"n\"" : "",
-                         cell == nullptr ? "" : escape_html(scalar_text(*cell)));
+      out += fmt::format("<td{}>{}</td>", align[column], cell == nullptr ? "" : cell_html(*cell));
     }
     out += "</tr>";
   }

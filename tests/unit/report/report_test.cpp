@@ -103,6 +103,13 @@ TEST(ReportDetails, AnArrayOfFlatObjectsBecomesATable) {
   EXPECT_THAT(out, HasSubstr("<td>–</td>"));
 }
 
+TEST(ReportDetails, ATableStartsWithWhatARowIsAboutAndShowsVerdictsAsBadges) {
+  const std::string out =
+      details_html(parsed(R"({"rules":[{"allowed":"at most 9","id":"vocab","text":"ids fit","verdict":"fail"}]})"));
+  EXPECT_THAT(out, HasSubstr("<th>id</th><th>text</th><th>allowed</th><th>verdict</th>"));
+  EXPECT_THAT(out, HasSubstr("<span class=\"badge fail\">fail</span>"));
+}
+
 TEST(ReportDetails, TheBenchHasChartsAndAFlagForTooFewSamples) {
   const std::string out = details_html(parsed(R"({"schema":"calkit.bench/1","cells":[
     {"prompt_tokens":16,"output_tokens":8,"concurrency":1,"succeeded":8,"failed":0,"ttft_ns":{"p50":5e6,"p90":6e6,"p99":7e6,"n_too_small_for":["p90","p99"]},
