@@ -100,7 +100,7 @@ TEST(ReportDetails, AnArrayOfFlatObjectsBecomesATable) {
   EXPECT_THAT(out, HasSubstr("rules (2)"));
   EXPECT_THAT(out, HasSubstr("<td class=\"n\">2048</td>"));
   EXPECT_THAT(out, HasSubstr("<td>yes</td>"));
-  EXPECT_THAT(out, HasSubstr("<td>–</td>"));
+  EXPECT_THAT(out, HasSubstr("<td class=\"n\">–</td>"));
 }
 
 TEST(ReportDetails, ATableStartsWithWhatARowIsAboutAndShowsVerdictsAsBadges) {
