@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <vector>
+
+#include "exec/dnnl_shim.h"
 
 namespace calkit::exec {
 namespace {
@@ -78,6 +81,36 @@ TEST(Linear, ThreadsDoNotChangeTheBits) {
   const Tensor x = noise(DType::kBF16, {2, 1024}, 8);
   const Tensor a = multiply(**one, x), b = multiply(**two, x);
   EXPECT_EQ(std::memcmp(a.raw(), b.raw(), a.bytes()), 0);
+}
+
+// The packed path is taken only where the library has a layout of its own; the code runs everywhere.
+TEST(PackedWeights, AgreeWithDoublePrecisionForAnyNumberOfRows) {
+  const Tensor w = noise(DType::kF32, {130, 96}, 10);
+  const auto packed = PackedWeights::pack(DType::kF32, w.raw(), 130, 96, 1);
+  ASSERT_TRUE(packed.ok()) << packed.error().message;
+  EXPECT_GE((*packed)->bytes(), w.bytes());
+  for (const std::int64_t m : {1, 5, 64, 1}) {
+    const Tensor x = noise(DType::kF32, {m, 96}, 11);
+    std::vector<float> got(static_cast<std::size_t>(m) * 130);
+    ASSERT_TRUE((*packed)->multiply(x.raw(), static_cast<std::size_t>(m), got.data()).ok());
+    const auto want = product(x, w);
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 2e-5) << m << " rows";
+  }
+}
+
+TEST(PackedWeights, Bf16WorksOrIsAnErrorAndNeverThrows) {
+  const Tensor w = noise(DType::kBF16, {64, 96}, 12);
+  const auto packed = PackedWeights::pack(DType::kBF16, w.raw(), 64, 96, 1);
+  if (!packed.ok()) {
+    EXPECT_FALSE(dnnl_packs(DType::kBF16));
+    EXPECT_EQ(packed.error().kind, ErrorKind::kInternal);
+    return;
+  }
+  const Tensor x = noise(DType::kBF16, {3, 96}, 13);
+  std::vector<float> got(3 * 64);
+  ASSERT_TRUE((*packed)->multiply(x.raw(), 3, got.data()).ok());
+  const auto want = product(x, w);
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-3);
 }
 
 TEST(LinearCache, TheSameBytesAreOneObjectWhileInUse) {
