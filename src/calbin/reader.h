@@ -76,6 +76,9 @@ class Reader {
   std::vector<Problem>& problems_;
 };
 
+/// Adds a problem for each id of files and regions that is given twice, and for each reference to one that nobody has.
+void check_references(const Value& root, const Description& description, std::vector<Problem>& problems);
+
 /// "FILE:LINE: POINTER: found ...; allowed: ...".
 Error error_of(const Problem& problem, std::string_view file);
 
