@@ -11,6 +11,12 @@
 
 #include "calkit/base/document.h"
 
+// AddressSanitizer keeps freed memory aside on purpose, which is just what a soak would call a leak.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() {
+  return "quarantine_size_mb=0:thread_local_quarantine_size_kb=0";
+}
+
 namespace calkit::load {
 namespace {
 
