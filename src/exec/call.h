@@ -53,7 +53,7 @@ using Factory = Result<std::unique_ptr<Kernel>> (*)(const onnx::Node& node, std:
 struct Operator {
   std::size_t min_inputs = 0, max_inputs = 0;
   std::vector<std::string_view> attributes = {};  ///< that it understands; any other is refused, never ignored
-  RunFunction run = nullptr;  ///< exactly one of the three is set
+  RunFunction run = nullptr;                      ///< exactly one of the three is set
   ShapeFunction view = nullptr;
   Factory factory = nullptr;
 };
