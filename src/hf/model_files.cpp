@@ -79,6 +79,18 @@ Result<FileDigest> ModelFiles::hash(std::string_view name) const {
   return FileDigest{sha.hex(), map->size()};
 }
 
+Result<FileDigest> ModelFiles::hash_all() const {
+  Sha256 sha;
+  FileDigest all;
+  for (const std::string& name : names()) {
+    CALKIT_TRY(const auto digest, hash(name), "hashing " + name);
+    sha.update(digest.sha256 + "  " + name + "\n");
+    all.bytes += digest.bytes;
+  }
+  all.sha256 = sha.hex();
+  return all;
+}
+
 std::optional<HubIdentity> hub_identity(const fs::path& dir) {
   std::error_code failed;
   const fs::path real = fs::canonical(dir, failed);

@@ -57,6 +57,8 @@ Result<ExitCode> run_freeze(const FreezeOptions& opt, const Common& common, Stre
   CALKIT_TRY(const auto report, baseline::freeze_model(options), "freezing " + opt.model);
   CALKIT_TRY(auto written, manifest::evidence_file("baseline", opt.out));
   evidence.inputs.push_back({"model", opt.model, report.model_sha256, report.model_bytes});
+  CALKIT_TRY(auto config, manifest::evidence_file("model-config", std::filesystem::path(opt.model) / "config.json"));
+  evidence.inputs.push_back(std::move(config));  // what ties a triage record to this baseline
   const std::string text = text_of(opt, report, written);
   evidence.outputs.push_back(std::move(written));
   evidence.figures = {manifest::counted("prompts", report.prompts, "prompts", "lines of --prompts"),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "calkit/base/text.h"
+#include "calkit/hf/model_files.h"
 #include "calkit/model/graph.h"
 #include "command.h"
 
@@ -16,8 +17,9 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   const DType dtype = opt.dtype == "bf16" ? DType::kBF16 : DType::kF32;
   CALKIT_TRY(const auto report, model::export_onnx(opt.model, opt.out, dtype), "exporting " + opt.model);
   if (common.evidence_dir != "none") {
-    CALKIT_TRY(auto input, manifest::evidence_file("model", opt.model));
-    evidence.inputs.push_back(std::move(input));
+    CALKIT_TRY(const auto files, hf::ModelFiles::open(opt.model));
+    CALKIT_TRY(auto input, files.hash_all(), "hashing " + opt.model);
+    evidence.inputs.push_back({"model", opt.model, input.sha256, input.bytes});
     CALKIT_TRY(auto output, manifest::evidence_file("onnx", opt.out));
     evidence.outputs.push_back(std::move(output));
   }

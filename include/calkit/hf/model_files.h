@@ -29,6 +29,8 @@ class ModelFiles {
   Result<std::string> read(std::string_view name, std::uint64_t max_bytes = 256ull << 20) const;
   /// Reads each byte once, letting pages go on the way. kInterrupted: a signal came.
   Result<FileDigest> hash(std::string_view name) const;
+  /// SHA-256 over the lines "<sha256>  <name>\n" of all files in names() order: the digest of the whole checkpoint.
+  Result<FileDigest> hash_all() const;
 
  private:
   struct State;
