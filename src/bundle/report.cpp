@@ -58,12 +58,13 @@ void record(const WriteReport& report, manifest::Evidence& evidence) {
       {"unpacked_bytes", static_cast<double>(report.unpacked_bytes), "B", c.files.size(), "sum over the files"},
       {"bundle_bytes", static_cast<double>(report.bundle.bytes), "B", 1, "size of the archive"},
   };
-  for (const auto& [name, reason] : c.left_out)
-    evidence.findings.push_back(fmt::format("record {} left out: {}", name, reason));
-  if (c.unproven_allowed) evidence.findings.push_back("written with --allow-unproven: " + proven_text(c));
+  // A record of another artefact that stays out is no fault of the bundle: it goes to the details.
+  Value left_out = Value::array();
+  for (const auto& [name, reason] : c.left_out) left_out.push(Value::object({{"record", name}, {"reason", reason}}));
   evidence.verdict = manifest::EvidenceVerdict::kPass;
-  evidence.summary = fmt::format("{} files, {}, sha256 {}", c.files.size(), format_bytes(report.bundle.bytes),
-                                 report.bundle.sha256.substr(0, 12));
+  evidence.summary =
+      fmt::format("{} files, {}, sha256 {}{}", c.files.size(), format_bytes(report.bundle.bytes),
+                  report.bundle.sha256.substr(0, 12), c.unproven_allowed ? ", not proven (--allow-unproven)" : "");
   evidence.details = Value::object({{"schema", "calkit.export/1"},
                                     {"bundle_sha256", "sha256:" + report.bundle.sha256},
                                     {"bundle_bytes", report.bundle.bytes},
@@ -71,6 +72,7 @@ void record(const WriteReport& report, manifest::Evidence& evidence) {
                                     {"package", "sha256:" + c.package_sha256},
                                     {"proven", proven_value(c)},
                                     {"unproven_allowed", c.unproven_allowed},
+                                    {"records_left_out", std::move(left_out)},
                                     {"licence", c.licence}});
 }
 

@@ -8,6 +8,7 @@
 #include "calkit/base/process.h"
 #include "calkit/bundle/bundle.h"
 #include "calkit/gate/gate.h"
+#include "calkit/manifest/service.h"
 #include "index.h"
 
 namespace calkit::bundle {
@@ -133,8 +134,8 @@ class Stager {
 };
 
 // The records of this package go in; gate's and export's own would make each bundle differ from the last.
-Status add_records(const Parts& parts, Stager& stager, Contents& contents) {
-  const gate::Chain chain = gate::find_chain(parts.records, contents.package_sha256);
+Status add_records(const Parts& parts, const gate::Chain& known, Stager& stager, Contents& contents) {
+  const gate::Chain chain = gate::find_chain(parts.records, known);
   for (const manifest::Evidence& record : parts.records) {
     if (record.command == "gate" || record.command.starts_with("export")) continue;
     const std::string name = fs::path(record.file).filename().string();
@@ -148,9 +149,10 @@ Status add_records(const Parts& parts, Stager& stager, Contents& contents) {
   return {};
 }
 
-// Evidence belongs to the bytes it was made with: another build of the package has proven nothing.
-Status check_proven(const Parts& parts, Contents& contents) {
-  const gate::Report ledger = gate::judge(parts.records, gate::Require::kC2, contents.package_sha256);
+// Evidence belongs to the bytes it was made with: another build of the package, or a run under another service
+// manifest, has proven nothing.
+Status check_proven(const Parts& parts, const gate::Chain& known, Contents& contents) {
+  const gate::Report ledger = gate::judge(parts.records, gate::Require::kC2, known);
   std::string unproven;
   for (const gate::Row& row : ledger.rows) {
     const std::string command = row.gate->command;
@@ -177,6 +179,7 @@ std::string sums_of(const std::map<std::string, FileDigest>& files) {
 }
 
 Status stage(const Parts& parts, Stager& stager, Contents& contents) {
+  CALKIT_CHECK_OK(manifest::read_service(parts.service), "reading --service");
   CALKIT_CHECK_OK(stager.add_folder(parts.package, "package", "package"), "collecting --package");
   CALKIT_CHECK_OK(stager.add_folder(parts.baseline, "baseline", "baseline"), "collecting --baseline");
   CALKIT_CHECK_OK(stager.add_folder(parts.onnx, "onnx", "onnx"), "collecting --onnx");
@@ -190,8 +193,12 @@ Status stage(const Parts& parts, Stager& stager, Contents& contents) {
   contents.package_sha256 = tree_digest(stager.index(), "package");
   contents.baseline_sha256 = tree_digest(stager.index(), "baseline");
   contents.onnx_sha256 = tree_digest(stager.index(), "onnx");
-  CALKIT_CHECK_OK(check_proven(parts, contents));
-  CALKIT_CHECK_OK(add_records(parts, stager, contents), "collecting --records");
+  const gate::Chain known = {{"calbin", contents.package_sha256},
+                             {"baseline", contents.baseline_sha256},
+                             {"onnx", contents.onnx_sha256},
+                             {"service", stager.index().files.at("service.yaml").sha256}};
+  CALKIT_CHECK_OK(check_proven(parts, known, contents));
+  CALKIT_CHECK_OK(add_records(parts, known, stager, contents), "collecting --records");
   CALKIT_CHECK_OK(stager.add_text(kReadme, "README.txt", "readme"));
   contents.files = stager.files();
   std::sort(contents.files.begin(), contents.files.end(),

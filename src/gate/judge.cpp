@@ -16,19 +16,6 @@ using manifest::EvidenceVerdict;
 // Artefacts whose identity ties records together. Other roles (csv, html, peer, bundle ...) do not.
 constexpr std::string_view kChainRoles[] = {"calbin", "baseline", "onnx", "model", "model-config", "service"};
 
-// Figures without which a pass of that command says nothing.
-struct Required {
-  std::string_view command, figure;
-};
-constexpr Required kRequired[] = {
-    {"runner", "logits_nmse_max"},
-    {"runner", "prompts_compared"},
-    {"runner", "steps_equal"},
-    {"bench", "requests_succeeded"},
-    {"soak", "cycles"},
-    {"soak", "heap_bytes_slope_per_cycle"},
-};
-
 std::string bare(std::string_view digest) {
   constexpr std::string_view kPrefix = "sha256:";
   return std::string(digest.starts_with(kPrefix) ? digest.substr(kPrefix.size()) : digest);
@@ -54,20 +41,21 @@ std::string file_name(const Evidence& record) {
   return std::filesystem::path(record.file).filename().string();
 }
 
-// The newest record of `command` that has `role` with `digest`.
-const Evidence* newest(const std::vector<Evidence>& records, std::string_view command, std::string_view role,
-                       const std::string& digest) {
-  for (auto it = records.rbegin(); it != records.rend(); ++it)
-    if (it->command == command && digest_of(*it, role) == digest) return &*it;
-  return nullptr;
-}
-
-void take(Chain& chain, const Evidence* record, std::initializer_list<std::string_view> roles) {
-  if (record == nullptr) return;
+void take(Chain& chain, const Evidence& record, std::initializer_list<std::string_view> roles) {
   for (const std::string_view role : roles) {
-    const std::string digest = digest_of(*record, role);
+    const std::string digest = digest_of(record, role);
     if (!digest.empty()) chain.try_emplace(std::string(role), digest);
   }
+}
+
+// From the records of `command` about the chain's `by`, newest first. The newest alone may not name all roles: that of
+// `freeze-baseline verify` knows no model.
+void take_from(Chain& chain, const std::vector<Evidence>& records, std::string_view command, const std::string& by,
+               std::initializer_list<std::string_view> roles) {
+  const auto want = chain.find(by);
+  if (want == chain.end()) return;
+  for (auto it = records.rbegin(); it != records.rend(); ++it)
+    if (it->command == command && digest_of(*it, by) == want->second) take(chain, *it, roles);
 }
 
 std::string newest_package(const std::vector<Evidence>& records) {
@@ -102,6 +90,9 @@ Row decide(const Gate& gate, const Evidence& record) {
   } else if (!unusable.empty()) {
     row.state = State::kFailed;
     row.note = unusable;
+  } else if (const std::string insufficient = insufficient_reason(record); !insufficient.empty()) {
+    row.state = State::kIncomplete;
+    row.note = insufficient;
   } else {
     row.state = State::kSatisfied;
   }
@@ -129,12 +120,32 @@ Row without_record(const Gate& gate, const Evidence* other, const std::string& w
   return row;
 }
 
+// Why the targets that triage judged by are not those of the frozen baseline; "" if they are, or nobody says.
+std::string other_targets_reason(const Evidence& record, const std::vector<Evidence>& records, const Chain& chain) {
+  const auto baseline = chain.find("baseline");
+  if (record.command != "triage" || baseline == chain.end()) return {};
+  const auto text = [](const Value& targets, const char* key) {
+    const Value* value = targets.find(key);
+    return value == nullptr ? std::string("missing") : value->describe();
+  };
+  for (auto it = records.rbegin(); it != records.rend(); ++it) {
+    if (it->command != "freeze-baseline" || digest_of(it->outputs, "baseline") != baseline->second) continue;
+    for (const char* key : {"context", "batch", "kv_dtype"})
+      if (text(record.targets, key) != text(it->targets, key))
+        return fmt::format("judged by the product target {} {}, the baseline's is {}", key, text(record.targets, key),
+                           text(it->targets, key));
+    return {};
+  }
+  return {};
+}
+
 Row judge_gate(const Gate& gate, const std::vector<Evidence>& records, const Chain& chain) {
   const Evidence* other = nullptr;
   std::string why_stale;
   for (auto it = records.rbegin(); it != records.rend() && *gate.command != '\0'; ++it) {
     if (it->command != gate.command) continue;
-    const std::string reason = off_chain_reason(*it, chain);
+    std::string reason = off_chain_reason(*it, chain);
+    if (reason.empty()) reason = other_targets_reason(*it, records, chain);
     // A board's record decides a C3 gate even when an emulated run came later.
     const bool wrong_device =
         is_c3(gate) && it->device.kind != "plugin" &&
@@ -180,25 +191,21 @@ void conclude(Report& report) {
 
 }  // namespace
 
-Chain find_chain(const std::vector<Evidence>& records, const std::string& calbin) {
+Chain find_chain(const std::vector<Evidence>& records, const Chain& known) {
   Chain chain;
-  const std::string package = calbin.empty() ? newest_package(records) : bare(calbin);
-  if (!package.empty()) {
-    chain["calbin"] = package;
-    take(chain, newest(records, "pack", "calbin", package), {"baseline", "onnx"});
-    take(chain, newest(records, "runner", "calbin", package), {"baseline", "service"});
-    take(chain, newest(records, "calbin-lint", "calbin", package), {"service"});
-  }
+  for (const auto& [role, digest] : known) chain[role] = bare(digest);
+  if (const std::string package = newest_package(records); !package.empty()) chain.try_emplace("calbin", package);
+  take_from(chain, records, "pack", "calbin", {"baseline", "onnx"});
+  take_from(chain, records, "runner", "calbin", {"baseline", "service"});
+  take_from(chain, records, "calbin-lint", "calbin", {"service"});
   // Without a package yet, the newest baseline and graphs are what the ledger is about.
   for (auto it = records.rbegin(); it != records.rend(); ++it) {
     if (it->verdict != EvidenceVerdict::kPass) continue;
-    if (it->command == "freeze-baseline") take(chain, &*it, {"baseline"});
-    if (it->command == "onnx-export") take(chain, &*it, {"onnx"});
+    if (it->command == "freeze-baseline") take(chain, *it, {"baseline"});
+    if (it->command == "onnx-export") take(chain, *it, {"onnx"});
   }
-  if (chain.contains("baseline"))
-    take(chain, newest(records, "freeze-baseline", "baseline", chain["baseline"]), {"model", "model-config"});
-  if (chain.contains("onnx"))
-    take(chain, newest(records, "onnx-export", "onnx", chain["onnx"]), {"model", "model-config"});
+  take_from(chain, records, "freeze-baseline", "baseline", {"model", "model-config"});
+  take_from(chain, records, "onnx-export", "onnx", {"model", "model-config"});
   return chain;
 }
 
@@ -213,38 +220,20 @@ std::string off_chain_reason(const Evidence& record, const Chain& chain) {
   return {};
 }
 
-std::string unusable_figures_reason(const Evidence& record) {
-  const auto number = [](const manifest::Figure& f) { return f.value && std::isfinite(*f.value); };
-  if (std::none_of(record.figures.begin(), record.figures.end(), number))
-    return "the record says pass but holds no figure that is a number";
-  for (const manifest::Figure& figure : record.figures) {
-    if (figure.value && !std::isfinite(*figure.value)) return fmt::format("figure {} is not finite", figure.name);
-    if (!figure.value && figure.how.empty()) return fmt::format("figure {} is null without a reason", figure.name);
-  }
-  for (const Required& required : kRequired) {
-    if (required.command != record.command) continue;
-    const auto found = std::find_if(record.figures.begin(), record.figures.end(),
-                                    [&](const manifest::Figure& f) { return f.name == required.figure; });
-    if (found == record.figures.end()) return fmt::format("figure {} is missing", required.figure);
-    if (!number(*found)) return fmt::format("figure {} is null: {}", required.figure, found->how);
-  }
-  return {};
-}
-
 bool within(const Value* figure, double limit) {
   if (figure == nullptr) return false;
   const auto value = figure->if_number();
   return value && std::isfinite(*value) && *value <= limit;
 }
 
-Report judge(const std::vector<Evidence>& all, Require require, const std::string& calbin) {
+Report judge(const std::vector<Evidence>& all, Require require, const Chain& known) {
   std::vector<Evidence> records;
   std::copy_if(all.begin(), all.end(), std::back_inserter(records),
                [](const Evidence& r) { return r.command != "gate"; });
   Report report;
   report.require = require;
   report.records = records.size();
-  report.chain = find_chain(records, calbin);
+  report.chain = find_chain(records, known);
   for (const Gate& gate : gates()) report.rows.push_back(judge_gate(gate, records, report.chain));
   conclude(report);
   return report;

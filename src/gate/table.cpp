@@ -28,7 +28,7 @@ const std::vector<Gate>& gates() {
       {"G16", "11", "load and unload in cycles without a leak", "C2", "soak", true, ""},
       {"G17", "11", "performance of the hardware", "C3", "bench", false, "a run on the vendor's runtime and board"},
       {"G18", "11", "1 h, 8 h and 24 h without a leak on a board", "C3", "", false, "long runs on a board"},
-      {"D01", "done", "everything replays: inputs, package and records in one bundle", "C2", "export", true, ""},
+      {"D01", "done", "inputs, package and records in one bundle", "C2", "export", true, ""},
       {"D02", "done", "sync and async without hang, cross-talk or lifetime fault", "C1", "", false,
        "experiments with the SDK"},
       {"D03", "done", "a batch above 1 under load", "C3", "", false, "packages for batch 4 and more"},

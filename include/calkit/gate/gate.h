@@ -30,7 +30,7 @@ const std::vector<Gate>& gates();
 enum class State {
   kSatisfied,
   kFailed,      ///< the newest record of this artefact is no pass, or lacks a number
-  kIncomplete,  ///< the newest record of this artefact came to no verdict
+  kIncomplete,  ///< the newest record of this artefact came to no verdict, or its pass does not say enough
   kStale,       ///< there are records, of another artefact
   kMissing,     ///< no record
   kOpen,        ///< needs the vendor, or a step that this version does not have
@@ -48,14 +48,18 @@ struct Row {
 /// Digests of the artefacts the ledger is about, by role: calbin, baseline, onnx, model, model-config
 /// (config.json, which triage reads), service.
 using Chain = std::map<std::string, std::string>;
-/// @param calbin digest of the package in question; empty: that of the newest passing pack, else of the newest lint.
-Chain find_chain(const std::vector<manifest::Evidence>& records, const std::string& calbin = {});
+/// @param known digests that are certain, such as those of the files at hand. Without a calbin among them: that of the
+/// newest passing pack, else of the newest lint.
+Chain find_chain(const std::vector<manifest::Evidence>& records, const Chain& known = {});
 
 /// "" if the record is about the artefacts of the chain; else which role differs.
 std::string off_chain_reason(const manifest::Evidence& record, const Chain& chain);
 /// "" if a passing record may count: every figure is finite or null with a reason, at least one is a number, and those
 /// that the command must have are numbers. A null is never a pass.
 std::string unusable_figures_reason(const manifest::Evidence& record);
+/// "" if a passing record says enough to count for its gate: the artefacts that its command must name, a device where
+/// it must have run on one, the built-in limits (runner), a proven package (export).
+std::string insufficient_reason(const manifest::Evidence& record);
 /// True only for a finite number that is not above the limit: null, text, NaN and a missing figure are not.
 bool within(const Value* figure, double limit);
 
@@ -70,7 +74,8 @@ struct Report {
   std::string summary;
 };
 /// @param records oldest first, as read_evidence_dir gives them. Records of `gate` itself are left out.
-Report judge(const std::vector<manifest::Evidence>& records, Require require, const std::string& calbin = {});
+/// @param known as find_chain takes them.
+Report judge(const std::vector<manifest::Evidence>& records, Require require, const Chain& known = {});
 
 /// The report document, schema calkit.gate/1 (docs/cli/gate.md).
 Value to_value(const Report& report);

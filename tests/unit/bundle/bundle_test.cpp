@@ -27,12 +27,28 @@ void put(const fs::path& path, std::string_view text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+constexpr const char* kService = R"(schema: 1
+architecture: qwen3
+calbin_version: 1.0.0
+runtime_abi: 0.7.6
+context: 64
+batch: 1
+vocab: 32
+models: {prefill: p-prefill, decode: p-decode}
+tensors: {token: "inputs[0]", position: "inputs[1]", logits: "outputs[0]"}
+csr: {current: "cur_seq_len[0]", past_current: "past_kv_cur_seq_len[0]"}
+)";
+
+// `dir`/../svc.yaml and base/ are what the run was made with.
 manifest::Evidence passed(const std::string& command, const std::string& calbin, const fs::path& dir) {
   manifest::Evidence r;
   r.command = command;
   r.verdict = manifest::EvidenceVerdict::kPass;
   r.summary = "fine";
-  r.inputs.push_back({"calbin", "p", calbin, 1});
+  r.device.kind = command == "calbin-lint" ? "none" : "emulated";
+  r.inputs = {{"calbin", "p", calbin, 1},
+              {"service", "s", hash_file(dir.parent_path() / "svc.yaml")->sha256, 1},
+              {"baseline", "b", hash_tree(dir.parent_path() / "base")->sha256, 1}};
   r.figures = {
       {"logits_nmse_max", 0.0, "1", 1, "x"}, {"prompts_compared", 1.0, "1", 1, "x"}, {"steps_equal", 1.0, "1", 1, "x"}};
   r.file = (dir / (command + "-20260101T000000Z-" + calbin.substr(0, 8) + ".json")).string();
@@ -54,7 +70,7 @@ class BundleTest : public testing::Test {
     put(dir_ / "base/reference/prompts.jsonl", "{}\n");
     put(dir_ / "onnx/prefill.onnx", "prefill graph");
     put(dir_ / "onnx/decode.onnx", "decode graph");
-    put(dir_ / "svc.yaml", "schema: 1\n");
+    put(dir_ / "svc.yaml", kService);
     put(dir_ / "p.calbin/params/block 0.bin", std::string_view("\0\1\2\3", 4));
     seal_baseline();
     describe();
@@ -157,6 +173,19 @@ TEST_F(BundleTest, APackageThatWasNotProvenIsRefusedUnlessSaidOtherwise) {
   ASSERT_TRUE(written.ok()) << written.error().message;
   EXPECT_TRUE(written->contents.unproven_allowed);
   EXPECT_TRUE(verify_bundle(out())->contents->unproven_allowed);
+}
+
+TEST_F(BundleTest, AFileThatIsNoServiceManifestIsRefused) {
+  put(dir_ / "svc.yaml", "schema: 1\n");
+  EXPECT_THAT(refusal(parts()), HasSubstr("svc.yaml"));
+}
+
+TEST_F(BundleTest, ProofUnderAnotherServiceManifestIsNoProof) {
+  const auto p = parts();
+  put(dir_ / "svc.yaml", std::string("# edited after the runs\n") + kService);
+  const std::string why = refusal(p);
+  EXPECT_THAT(why, HasSubstr("calbin-lint is stale"));
+  EXPECT_THAT(why, HasSubstr("runner is stale"));
 }
 
 TEST_F(BundleTest, APackageOfAnotherModelIsRefused) {

@@ -115,7 +115,7 @@ TEST(GateJudge, ARebuiltPackageInheritsNoResults) {
     EXPECT_THAT(row(newest, id).note, HasSubstr("made with calbin cccccccccccc")) << id;
   }
   EXPECT_EQ(newest.verdict, EvidenceVerdict::kIncomplete);
-  EXPECT_EQ(judge(records, Require::kC2, digest('c')).verdict, EvidenceVerdict::kPass);
+  EXPECT_EQ(judge(records, Require::kC2, {{"calbin", digest('c')}}).verdict, EvidenceVerdict::kPass);
 }
 
 TEST(GateJudge, ABaselineFrozenAfterPackingIsStale) {
@@ -133,7 +133,7 @@ TEST(GateJudge, GraphsOfAnotherModelAreStale) {
 // Triage reads no weights: what ties it to the model is its config.json.
 TEST(GateJudge, ATriageOfAnotherModelsConfigIsStale) {
   auto records = road();
-  record_of(records, "freeze-baseline").inputs.push_back({"model-config", "config.json", digest('a'), 1});
+  record_of(records, "freeze-baseline").inputs[1] = {"model-config", "config.json", digest('a'), 1};
   record_of(records, "triage").inputs = {{"model-config", "config.json", digest('b'), 1}};
   EXPECT_EQ(row(judge(records, Require::kC2), "G00").state, State::kStale);
   record_of(records, "triage").inputs = {{"model-config", "config.json", digest('a'), 1}};
@@ -165,6 +165,85 @@ TEST(GateJudge, ARecordOfGateItselfProvesNothing) {
   auto records = road();
   records.push_back(make_record("gate", {}));
   EXPECT_EQ(judge(records, Require::kC2).records, road().size());
+}
+
+TEST(GateJudge, ATriageForOtherProductTargetsThanTheBaselinesIsStale) {
+  auto records = road();
+  const auto targets = [](int context) {
+    return Value::object({{"context", context}, {"batch", 1}, {"kv_dtype", "f32"}, {"source", "flags"}});
+  };
+  record_of(records, "freeze-baseline").targets = targets(2048);
+  record_of(records, "triage").targets = targets(4096);
+  const Report other = judge(records, Require::kC2);
+  EXPECT_EQ(row(other, "G00").state, State::kStale);
+  EXPECT_THAT(row(other, "G00").note, HasSubstr("context"));
+  record_of(records, "triage").targets = targets(2048);
+  EXPECT_EQ(row(judge(records, Require::kC2), "G00").state, State::kSatisfied);
+}
+
+TEST(GateJudge, AVerifiedBaselineKeepsTheTieToItsModel) {
+  auto records = road();
+  records.push_back(make_record("freeze-baseline", {{"baseline", digest('2')}}));
+  const Report report = judge(records, Require::kC2);
+  EXPECT_EQ(report.chain.at("model-config"), digest('6'));
+  EXPECT_EQ(row(report, "G01").state, State::kSatisfied);
+}
+
+TEST(GateCounts, ARecordThatDoesNotNameItsArtefactsDoesNotCount) {
+  const std::pair<const char*, const char*> gates_of[] = {
+      {"triage", "G00"}, {"freeze-baseline", "G01"}, {"onnx-export", "G02"}, {"onnx-inventory", "G05"},
+      {"pack", "G09"},   {"calbin-lint", "G11"},     {"runner", "G12"},      {"bench", "G15"},
+      {"soak", "G16"},   {"export", "D01"}};
+  for (const auto& [command, gate] : gates_of) {
+    auto records = road();
+    record_of(records, command).inputs.clear();
+    EXPECT_NE(row(judge(records, Require::kC2), gate).state, State::kSatisfied) << command;
+  }
+}
+
+TEST(GateCounts, ALintWithoutAServiceManifestDoesNotCount) {
+  auto records = road();
+  record_of(records, "calbin-lint").inputs.pop_back();
+  const Report report = judge(records, Require::kC2);
+  EXPECT_EQ(row(report, "G11").state, State::kIncomplete);
+  EXPECT_THAT(row(report, "G11").note, HasSubstr("run calbin-lint with --service"));
+}
+
+TEST(GateCounts, APassWithFindingsOrWithoutAComparedPromptFails) {
+  auto records = road();
+  record_of(records, "runner").findings = {"3 steps differ"};
+  EXPECT_EQ(row(judge(records, Require::kC2), "G12").state, State::kFailed);
+  records = road();
+  record_of(records, "runner").figures[1].value = 0.0;
+  EXPECT_EQ(row(judge(records, Require::kC2), "G12").state, State::kFailed);
+}
+
+TEST(GateCounts, ARunOnNoDeviceDoesNotCount) {
+  for (const auto& [command, gate] : {std::pair{"runner", "G12"}, {"bench", "G15"}, {"soak", "G16"}}) {
+    auto records = road();
+    record_of(records, command).device.kind = "none";
+    EXPECT_EQ(row(judge(records, Require::kC2), gate).state, State::kIncomplete) << command;
+  }
+}
+
+TEST(GateCounts, ARunnerWithOtherLimitsIsShownAndDoesNotCount) {
+  auto records = road();
+  auto& runner = record_of(records, "runner");
+  runner.details = Value::object({{"limits", Value::object({{"source", "loose.yaml"}})}});
+  EXPECT_EQ(row(judge(records, Require::kC2), "G12").state, State::kIncomplete);
+  EXPECT_THAT(row(judge(records, Require::kC2), "G12").note, HasSubstr("loose.yaml"));
+  runner.details = Value::object({{"limits", Value::object({{"source", "built in"}})}});
+  EXPECT_EQ(row(judge(records, Require::kC2), "G12").state, State::kSatisfied);
+  runner.inputs.push_back({"thresholds", "loose.yaml", digest('7'), 1});
+  EXPECT_EQ(row(judge(records, Require::kC2), "G12").state, State::kIncomplete);
+}
+
+TEST(GateCounts, AnExportOfAnUnprovenPackageDoesNotCount) {
+  auto records = road();
+  record_of(records, "export").details = Value::object({{"unproven_allowed", true}});
+  EXPECT_EQ(row(judge(records, Require::kC2), "D01").state, State::kIncomplete);
+  record_of(records, "export").details = Value();
+  EXPECT_EQ(row(judge(records, Require::kC2), "D01").state, State::kIncomplete);
 }
 
 TEST(GateFigures, ANullWhereANumberMustBeIsNoPass) {

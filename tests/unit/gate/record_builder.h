@@ -32,10 +32,11 @@ inline void on_emulator(manifest::Evidence& r) {
 
 /// All records of one road: model m, baseline b, onnx o, package `calbin`, service s.
 inline std::vector<manifest::Evidence> road(char calbin = 'c') {
-  const std::string m = digest('1'), b = digest('2'), o = digest('3'), c = digest(calbin), s = digest('5');
+  const std::string m = digest('1'), b = digest('2'), o = digest('3'), c = digest(calbin), s = digest('5'),
+                    config = digest('6');
   std::vector<manifest::Evidence> out;
-  out.push_back(make_record("triage", {{"model", m}}));
-  out.push_back(make_record("freeze-baseline", {{"model", m}}, {{"baseline", b}}));
+  out.push_back(make_record("triage", {{"model-config", config}}));
+  out.push_back(make_record("freeze-baseline", {{"model", m}, {"model-config", config}}, {{"baseline", b}}));
   out.push_back(make_record("onnx-export", {{"model", m}}, {{"onnx", o}}));
   out.push_back(make_record("onnx-inventory", {{"onnx", o}}));
   out.push_back(make_record("pack", {{"onnx", o}, {"baseline", b}}, {{"calbin", c}}));
@@ -54,8 +55,10 @@ inline std::vector<manifest::Evidence> road(char calbin = 'c') {
   soak.figures = {{"cycles", 30.0, "cycles", 30, "x"}, {"heap_bytes_slope_per_cycle", 0.0, "B", 30, "x"}};
   on_emulator(soak);
   out.push_back(soak);
-  out.push_back(
-      make_record("export", {{"calbin", c}, {"baseline", b}, {"onnx", o}, {"service", s}}, {{"bundle", digest('9')}}));
+  auto bundle =
+      make_record("export", {{"calbin", c}, {"baseline", b}, {"onnx", o}, {"service", s}}, {{"bundle", digest('9')}});
+  bundle.details = Value::object({{"schema", "calkit.export/1"}, {"unproven_allowed", false}});
+  out.push_back(bundle);
   return out;
 }
 
