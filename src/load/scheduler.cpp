@@ -78,7 +78,6 @@ class Scheduler {
     const nanoseconds begin = now_();
     for (Client& client : clients_) ask(client, begin);
     while (!waiting_.empty() || !active_.empty()) {
-      if (interrupted()) return interrupted_error();
       CALKIT_CHECK_OK(admit());
       CALKIT_CHECK_OK(decode_round());
     }
@@ -149,6 +148,8 @@ class Scheduler {
   // First come, first served: whoever waits longest gets the next free slot.
   Status admit() {
     while (!waiting_.empty() && static_cast<std::int64_t>(active_.size()) < facts_.slots) {
+      // A request of one token ends in here and its client asks again at once: this loop may serve the whole cell.
+      if (interrupted()) return interrupted_error();
       Client& client = *waiting_.front();
       waiting_.pop_front();
       auto handle = model_.start();
@@ -185,7 +186,10 @@ class Scheduler {
 
   Status decode_round() {
     const std::deque<Client*> turn = std::exchange(active_, {});
-    for (Client* client : turn) CALKIT_CHECK_OK(decode(*client));
+    for (Client* client : turn) {
+      if (interrupted()) return interrupted_error();
+      CALKIT_CHECK_OK(decode(*client));
+    }
     return {};
   }
 

@@ -26,7 +26,7 @@ struct CellSpec {
   std::int64_t prompt_tokens = 16, output_tokens = 16, concurrency = 1;
   std::uint64_t requests = 8;  ///< measured ones
   std::uint64_t warmup = 1;    ///< before the clock starts, one at a time
-  std::uint64_t seed = 1;      ///< of the prompts: random tokens, no prompt twice in a run
+  std::uint64_t seed = 1;      ///< of the prompts: random tokens, none twice while there are ids enough
 };
 
 /// Mean of one step's stages; nullopt when no step was taken.

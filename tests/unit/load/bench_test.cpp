@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <set>
 
 #include "calkit/base/document.h"
+#include "calkit/base/process.h"
 #include "fake_model.h"
 
 namespace calkit::load {
@@ -138,6 +141,24 @@ TEST(BenchCell, ALostDeviceEndsTheRunAndEverySlotIsFreed) {
   EXPECT_EQ(cell.error().kind, ErrorKind::kDevice);
   EXPECT_EQ(model.open, 0u);
   EXPECT_EQ(model.prefills + model.decodes, 5u);
+}
+
+// The flag cannot be taken back, so each run has a process of its own.
+TEST(BenchCellDeathTest, AnInterruptEndsItBeforeTheNextStepHoweverShortTheAnswers) {
+  const auto steps_after_signal = [](std::int64_t output_tokens, std::int64_t clients) {
+    install_interrupt_handlers();
+    FakeModel model;
+    model.fail = [](std::size_t call) {
+      if (call == 3) std::raise(SIGTERM);
+      return std::optional<Error>();
+    };
+    const auto cell = run(model, {16, output_tokens, clients, 50, 0, 1});
+    const bool ended = !cell.ok() && cell.error().kind == ErrorKind::kInterrupted && model.open == 0;
+    std::_Exit(ended ? static_cast<int>(model.prefills + model.decodes) : 99);
+  };
+  EXPECT_EXIT(steps_after_signal(1, 1), testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(steps_after_signal(1, 4), testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(steps_after_signal(8, 2), testing::ExitedWithCode(3), "");
 }
 
 TEST(BenchCell, LengthsThatDoNotFitAreRefusedBeforeAnythingRuns) {
