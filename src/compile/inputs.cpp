@@ -125,6 +125,7 @@ Result<onnx::Model> load_graph(const std::filesystem::path& path) {
 Result<Inputs> read_inputs(const std::filesystem::path& onnx_dir, const std::filesystem::path& baseline) {
   Inputs out;
   CALKIT_TRY(const Contract contract, read_contract(onnx_dir));
+  CALKIT_CHECK_OK(frozen::require_verified(baseline), "reading --baseline");
   CALKIT_TRY(out.source, frozen::read_model_source(baseline), "reading --baseline");
   CALKIT_CHECK_OK(check_same_model(contract, out.source));
   CALKIT_CHECK_OK(check_targets(contract, out.source));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calkit/base/document.h"
 #include "calkit/base/hash.h"
 #include "calkit/base/process.h"
@@ -27,8 +29,21 @@ Status check_options(const PackOptions& options) {
   return {};
 }
 
-/// A package replaces an earlier package, never a folder of something else.
-Status check_target(const std::filesystem::path& out) {
+/// True when `path` is `folder` or lies below it.
+bool lies_in(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  const auto outer = std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+/// A package replaces an earlier package, never a folder of something else, and never grows inside what it is made
+/// from.
+Status check_target(const PackOptions& options) {
+  const std::filesystem::path& out = options.out;
+  for (const auto& input : {options.onnx_dir, options.baseline})
+    if (lies_in(out, input))
+      return input_error(out.string(), "--out", "a place inside " + input.string(), "a folder outside the inputs",
+                         "the input would not verify any more; choose another place");
   std::error_code ignored;
   if (!std::filesystem::is_directory(out, ignored) || std::filesystem::is_empty(out, ignored)) return {};
   if (std::filesystem::exists(out / "calbin.json", ignored)) return {};
@@ -82,7 +97,7 @@ PackReport report_of(const calbin::Description& d, const MemoryPlan& plan, const
 
 Result<PackReport> pack(const PackOptions& options) {
   CALKIT_CHECK_OK(check_options(options));
-  CALKIT_CHECK_OK(check_target(options.out));
+  CALKIT_CHECK_OK(check_target(options));
   CALKIT_TRY(const Inputs inputs, read_inputs(options.onnx_dir, options.baseline));
   PlaceOptions placing{options.slots == 0 ? inputs.source.targets.batch : options.slots, options.tile_rows,
                        options.profile};

@@ -143,4 +143,14 @@ Result<VerifyReport> verify(const fs::path& baseline_dir) {
   return Verifier(baseline_dir).run();
 }
 
+Status require_verified(const std::filesystem::path& baseline_dir) {
+  CALKIT_TRY(const auto report, verify(baseline_dir), "verifying the baseline");
+  if (report.findings.empty()) return {};
+  const std::size_t more = report.findings.size() - 1;
+  return Error(ErrorKind::kInput,
+               fmt::format("{}: the baseline does not verify: {}{}", baseline_dir.string(), report.findings.front(),
+                           more == 0 ? "" : fmt::format(" (and {} more)", more)),
+               "see `calkit freeze-baseline verify`; freeze it again");
+}
+
 }  // namespace calkit::frozen

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 
+#include "calkit/base/document.h"
 #include "calkit/base/log.h"
 #include "calkit/base/process.h"
+#include "calkit/base/text.h"
 
 namespace calkit::cli {
 namespace {
@@ -51,6 +54,11 @@ void add_environment_twins(CLI::App& app) {
     const auto& names = option->get_lnames();
     if (names.empty() || names.front() == "help" || names.front() == "version") continue;
     option->envname(environment_twin(names.front()));
+  }
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 0) continue;  // a flag
+    option->check(CLI::Validator([](std::string& text) { return text.empty() ? "must not be empty" : std::string(); },
+                                 "", "nonempty"));
   }
   for (CLI::App* sub : app.get_subcommands({})) add_environment_twins(*sub);
 }
@@ -97,18 +105,35 @@ std::unique_ptr<CLI::App> make_root() {
   return root;
 }
 
+// What is wrong with the command line. The parser looks for missing arguments before unknown ones, so that a misspelt
+// command or option would be told as something missing: look for it first.
+std::string usage_problem(const CLI::App& root, int argc, char** argv, const std::string& otherwise) {
+  std::vector<std::string> known;
+  for (const Registration& registration : registrations()) known.emplace_back(registration.name);
+  if (argc > 1 && argv[1][0] != '-' && std::find(known.begin(), known.end(), argv[1]) == known.end()) {
+    const std::string near = nearest_word(argv[1], known);
+    return fmt::format("there is no command '{}'{}", argv[1],
+                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  }
+  for (const CLI::App* app = &root; app != nullptr;) {
+    for (const std::string& rest : app->remaining())
+      if (rest.starts_with('-')) return fmt::format("there is no option '{}' here", rest);
+    const auto chosen = app->get_subcommands();
+    app = chosen.empty() ? nullptr : chosen.front();
+  }
+  return otherwise;
+}
+
 int parse_and_run(int argc, char** argv) {
   const auto root = make_root();
   try {
     root->parse(argc, argv);
-  } catch (const CLI::CallForHelp& e) {
-    return root->exit(e, std::cout, std::cerr);
-  } catch (const CLI::CallForAllHelp& e) {
-    return root->exit(e, std::cout, std::cerr);
-  } catch (const CLI::CallForVersion& e) {
-    return root->exit(e, std::cout, std::cerr);
+  } catch (const CLI::Success& e) {  // help or version
+    root->exit(e, std::cout, std::cerr);
+    return finish_program(ExitCode::kOk);
   } catch (const CLI::ParseError& e) {
-    std::cerr << "calkit: usage: " << e.what() << "\n  see `calkit --help` or `calkit COMMAND --help`\n";
+    std::cerr << "calkit: usage: " << usage_problem(*root, argc, argv, e.what())
+              << "\n  see `calkit --help` or `calkit COMMAND --help`\n";
     return static_cast<int>(ExitCode::kUsage);
   }
   if (!program().work) {
@@ -167,11 +192,24 @@ CLI::App* add_command(CLI::App& root, const std::string& name, const std::string
   return app;
 }
 
+CLI::Validator whole_number(std::uint64_t min, std::uint64_t max) {
+  return CLI::Validator(
+      [min, max](std::string& text) {
+        const auto value = parse_decimal_u64(text);
+        return value && *value >= min && *value <= max
+                   ? std::string()
+                   : fmt::format("'{}' is no whole number from {} to {}", text, min, max);
+      },
+      fmt::format("{}..{}", min, max), "whole number");
+}
+
 void add_target_options(CLI::App& app, TargetOptions& options) {
   app.add_option("--project", options.project, "project file with the product targets (YAML, schema calkit.project/1)")
       ->type_name("FILE");
-  app.add_option("--context", options.context, "context target in tokens")->type_name("N");
-  app.add_option("--batch", options.batch, "sequences per step")->type_name("N");
+  app.add_option("--context", options.context, "context target in tokens")
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30));
+  app.add_option("--batch", options.batch, "sequences per step")->type_name("N")->check(whole_number(1, 1 << 16));
   app.add_option("--kv-dtype", options.kv_dtype, "element type of the KV cache: bf16 or f32")->type_name("T");
 }
 
@@ -180,8 +218,6 @@ Result<manifest::ProductTargets> resolve_targets(const TargetOptions& options) {
   if (!options.project.empty()) {
     CALKIT_TRY(targets, manifest::read_project(options.project), "reading --project");
   }
-  if (options.context < 0) return Error(ErrorKind::kUsage, fmt::format("--context is {}; at least 1", options.context));
-  if (options.batch < 0) return Error(ErrorKind::kUsage, fmt::format("--batch is {}; at least 1", options.batch));
   if (!options.kv_dtype.empty() && options.kv_dtype != "bf16" && options.kv_dtype != "f32")
     return Error(ErrorKind::kUsage, fmt::format("--kv-dtype is '{}'; allowed: bf16, f32", options.kv_dtype));
   const bool flags = options.context > 0 || options.batch > 0 || !options.kv_dtype.empty();
@@ -195,7 +231,7 @@ Result<manifest::ProductTargets> resolve_targets(const TargetOptions& options) {
 Result<ExitCode> finish(const Common& common, Streams io, manifest::Evidence evidence, const std::string& text) {
   std::string record = "none";
   if (common.evidence_dir != "none") {
-    CALKIT_TRY(const auto path, manifest::write_evidence(common.evidence_dir, evidence), "writing the evidence record");
+    CALKIT_TRY(const auto path, manifest::write_evidence(common.evidence_dir, evidence));
     record = path.string();
   }
   const auto verdict = std::string(manifest::verdict_name(evidence.verdict));

@@ -52,6 +52,9 @@ CLI::App* add_group(CLI::App& root, const std::string& name, const std::string& 
 /// the text followed by the summary line "pass: SUMMARY", and returns the exit code of the verdict.
 Result<ExitCode> finish(const Common& common, Streams io, manifest::Evidence evidence, const std::string& text);
 
+/// Accepts plain decimal numbers from min to max and nothing else: no sign, no clamping, no wrap.
+CLI::Validator whole_number(std::uint64_t min, std::uint64_t max);
+
 /// Adds the options of the product targets: --project, --context, --batch, --kv-dtype. Flags win over the project file.
 struct TargetOptions {
   std::string project;

@@ -76,6 +76,8 @@ struct VerifyReport {
   std::vector<std::string> findings;
 };
 Result<VerifyReport> verify(const std::filesystem::path& baseline_dir);
+/// For those who build on a baseline: kInput with its first finding if it does not verify.
+Status require_verified(const std::filesystem::path& baseline_dir);
 
 /// Compares two references prompt by prompt over the ids they share. Greedy steps are compared along the reference's
 /// tokens: both sequences ran freely, so after the first step that differs the rest of that prompt is not compared.
