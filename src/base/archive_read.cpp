@@ -36,6 +36,8 @@ class TarReader {
     constexpr std::size_t kBlock = 1 << 16;
     if (!reader_ || archive_read_support_format_tar(reader_.get()) != ARCHIVE_OK ||
         archive_read_support_filter_zstd(reader_.get()) != ARCHIVE_OK ||
+        // Not to stop at the end of the first archive: what is appended after it must not go unseen.
+        archive_read_set_format_option(reader_.get(), "tar", "read_concatenated_archives", "1") != ARCHIVE_OK ||
         archive_read_open_fd(reader_.get(), fd, kBlock) != ARCHIVE_OK) {
       return damaged();
     }

@@ -4,6 +4,7 @@
 
 #include "calkit/base/process.h"
 #include "calkit/bundle/bundle.h"
+#include "frame.h"
 #include "index.h"
 
 namespace calkit::bundle {
@@ -116,6 +117,10 @@ Result<VerifyReport> verify_bundle(const std::filesystem::path& bundle, const Ar
                       limits),
                   "reading the bundle");
   CALKIT_TRY(const auto digest, hash_file(bundle));
+  CALKIT_TRY(const std::uint64_t frame, first_frame_bytes(bundle), "reading the bundle");
+  if (frame != digest.bytes)
+    report.findings.push_back(
+        fmt::format("{} bytes follow the archive: a bundle is one zstd frame, nothing after it", digest.bytes - frame));
   report.bundle_sha256 = digest.sha256;
   report.files = index.files.size();
   for (const auto& [path, file] : index.files) report.bytes += file.bytes;

@@ -209,12 +209,38 @@ Status stage(const Parts& parts, Stager& stager, Contents& contents) {
   return stager.add_text(sums_of(stager.index().files), "SHA256SUMS", "readme");
 }
 
+// A bundle inside a part would be packed into the next one, and would change what that part's digest says.
+Status check_place(const Parts& parts, const fs::path& out) {
+  const std::pair<const char*, const fs::path*> folders[] = {{"--package", &parts.package},
+                                                             {"--baseline", &parts.baseline},
+                                                             {"--onnx", &parts.onnx},
+                                                             {"the records' folder", &parts.records_dir}};
+  for (const auto& [name, folder] : folders)
+    if (!folder->empty() && lies_inside(out, *folder))
+      return Error(ErrorKind::kUsage,
+                   fmt::format("--out is '{}': it lies inside {} ({})", out.string(), name, folder->string()),
+                   "write the bundle beside the folders that it packs");
+  return {};
+}
+
 }  // namespace
+
+bool lies_inside(const fs::path& path, const fs::path& folder) {
+  std::error_code error;
+  const auto plain = [&](const fs::path& p) {
+    fs::path full = fs::weakly_canonical(fs::absolute(p, error), error);
+    if (error) full = fs::absolute(p, error).lexically_normal();
+    return full.has_filename() ? full : full.parent_path();
+  };
+  const fs::path inner = plain(path), outer = plain(folder);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
 
 Result<WriteReport> write_bundle(const Parts& parts, const fs::path& out) {
   constexpr std::string_view kEnding = ".bundle.tar.zst";
   if (!out.string().ends_with(kEnding))
     return Error(ErrorKind::kUsage, fmt::format("--out is '{}'; it must end in {}", out.string(), kEnding));
+  CALKIT_CHECK_OK(check_place(parts, out));
   WriteReport report;
   // The staged folder is never committed: it goes away with this function, and that of a killed run with the next one.
   CALKIT_TRY(const auto staged, StagedDir::create(out.string() + ".parts"), "preparing the bundle");

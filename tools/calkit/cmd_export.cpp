@@ -31,9 +31,10 @@ Status require_options(const Options& opt) {
 Result<ExitCode> run_export(const Options& opt, const Common& common, Streams io) {
   CALKIT_CHECK_OK(require_options(opt));
   auto evidence = manifest::start_evidence("export", common.argv);
-  bundle::Parts parts{opt.package, opt.baseline, opt.onnx, opt.service, {}, opt.allow_unproven};
+  bundle::Parts parts{opt.package, opt.baseline, opt.onnx, opt.service, {}, opt.allow_unproven, {}};
   const std::string records = !opt.records.empty() ? opt.records : common.evidence_dir;
   if (records != "none") {
+    parts.records_dir = records;
     CALKIT_TRY(parts.records, manifest::read_evidence_dir(records), "reading the evidence records");
   }
   CALKIT_TRY(const auto report, bundle::write_bundle(parts, opt.out));

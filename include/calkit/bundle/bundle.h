@@ -25,7 +25,11 @@ struct Parts {
   std::filesystem::path package, baseline, onnx, service;
   std::vector<manifest::Evidence> records;  ///< as read_evidence_dir gives them; those of another artefact stay out
   bool allow_unproven = false;  ///< write it although lint or runner did not pass for this package; recorded inside
+  std::filesystem::path records_dir;  ///< where they were read from; empty: nowhere
 };
+
+/// True if `path` would lie in `folder` or below it, links resolved; neither must exist.
+bool lies_inside(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 struct BundleFile {
   std::string path, role, sha256;  ///< role: package, baseline, onnx, service, evidence, licence, readme
@@ -51,7 +55,8 @@ struct WriteReport {
 };
 /// kInput, and nothing is written: a part is missing or holds links; the package's files are not what calbin.json says;
 /// the baseline is not what its SHA256SUMS says; package, baseline and graphs do not belong together; calbin-lint and
-/// runner have not passed for this very package (unless allow_unproven).
+/// runner have not passed for this very package and service manifest (unless allow_unproven). kUsage: `out` has another
+/// ending, or lies inside one of the parts or the records' folder.
 Result<WriteReport> write_bundle(const Parts& parts, const std::filesystem::path& out);
 
 struct VerifyReport {
@@ -61,8 +66,8 @@ struct VerifyReport {
   std::vector<std::string> findings;  ///< empty: the bundle is what it says
 };
 /// Streams the archive once; extracts nothing. Files that are missing, changed, unlisted or of another size, lists that
-/// disagree, and parts that do not belong together are findings. kInput: not a readable tar.zst, an unsafe or repeated
-/// path, a link, a bomb.
+/// disagree, parts that do not belong together, and bytes after the archive are findings. kInput: not a readable
+/// tar.zst, an unsafe or repeated path, a link, a bomb.
 Result<VerifyReport> verify_bundle(const std::filesystem::path& bundle, const ArchiveLimits& limits = {});
 
 /// What the command prints, and what goes into its record (details: schema calkit.export/1 and calkit.export-verify/1).

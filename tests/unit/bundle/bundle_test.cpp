@@ -96,7 +96,7 @@ class BundleTest : public testing::Test {
   std::string package_digest() const { return hash_tree(dir_ / "p.calbin")->sha256; }
 
   Parts parts() {
-    Parts p{dir_ / "p.calbin", dir_ / "base", dir_ / "onnx", dir_ / "svc.yaml", {}, false};
+    Parts p{dir_ / "p.calbin", dir_ / "base", dir_ / "onnx", dir_ / "svc.yaml", {}, false, {}};
     const std::string digest = package_digest();
     p.records = {passed("calbin-lint", digest, dir_ / "evidence"), passed("runner", digest, dir_ / "evidence")};
     return p;
@@ -238,6 +238,18 @@ TEST_F(BundleTest, AnotherEndingIsAUsageError) {
   EXPECT_EQ(result.error().kind, ErrorKind::kUsage);
 }
 
+TEST_F(BundleTest, ABundleInsideOneOfItsPartsIsRefusedBeforeAnythingIsWritten) {
+  auto p = parts();
+  p.records_dir = dir_ / "evidence";
+  for (const char* folder : {"p.calbin", "base", "base/reference", "onnx", "evidence", "svc/../onnx"}) {
+    const auto result = write_bundle(p, dir_ / folder / "x.bundle.tar.zst");
+    ASSERT_FALSE(result.ok()) << folder;
+    EXPECT_EQ(result.error().kind, ErrorKind::kUsage);
+    EXPECT_THAT(result.error().message, HasSubstr("lies inside")) << folder;
+    EXPECT_FALSE(fs::exists(dir_ / folder / "x.bundle.tar.zst.parts"));
+  }
+}
+
 TEST_F(BundleTest, AFailedExportKeepsTheOldBundle) {
   ASSERT_TRUE(write_bundle(parts(), out()).ok());
   const auto before = hash_file(out())->sha256;
@@ -313,6 +325,28 @@ TEST_F(BadBundleTest, ATruncatedArchiveIsUnreadable) {
       EXPECT_FALSE(report->findings.empty()) << cut;
     } else {
       EXPECT_EQ(report.error().kind, ErrorKind::kInput) << cut;
+    }
+  }
+}
+
+// Exit 1 or 3, never a pass: each of these is silently passed over by a reader that stops at the end of the archive.
+TEST_F(BadBundleTest, WhatFollowsTheArchiveIsNeverPassedOver) {
+  const char* appended[] = {
+      "tar --zstd -cf more.zst svc.yaml && cat more.zst >> x.bundle.tar.zst",       // another archive, own frame
+      "echo hidden >> x.bundle.tar.zst",                                            // plain bytes
+      "echo hidden | zstd -q >> x.bundle.tar.zst",                                  // a frame that is no tar
+      "head -c 10000 /dev/zero | zstd -q >> x.bundle.tar.zst",                      // a frame of zeros
+      "printf '\\120\\052\\115\\030\\004\\000\\000\\000hide' >> x.bundle.tar.zst",  // a skippable frame
+      "zstd -qdf x.bundle.tar.zst -o t && tar -cf - svc.yaml >> t && zstd -qf t -o x.bundle.tar.zst",  // in one frame
+      "zstd -qdf x.bundle.tar.zst -o t && echo hidden >> t && zstd -qf t -o x.bundle.tar.zst",
+  };
+  for (const char* command : appended) {
+    ASSERT_TRUE(write_bundle(parts(), out()).ok());
+    ASSERT_EQ(shell(command), 0) << command;
+    const auto report = verify_bundle(out());
+    EXPECT_TRUE(!report.ok() || !report->findings.empty()) << command;
+    if (!report.ok()) {
+      EXPECT_EQ(report.error().kind, ErrorKind::kInput) << command;
     }
   }
 }
