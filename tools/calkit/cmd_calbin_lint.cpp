@@ -127,8 +127,10 @@ void add_calbin_lint(CLI::App& root) {
   app->add_option("--service", opt->service, "service manifest the package must fit")->type_name("FILE");
   app->add_option("--device-profile", opt->profile, "device profile instead of the built-in assumed one")
       ->type_name("FILE");
-  app->add_flag("--list-rules", opt->list_rules, "print the table of rules");
-  app->add_option("--explain", opt->explain, "print the page of a rule (id or name)")->type_name("RULE");
+  app->add_flag("--list-rules", opt->list_rules, "print the table of rules")->excludes("--json");
+  app->add_option("--explain", opt->explain, "print the page of a rule (id or name)")
+      ->type_name("RULE")
+      ->excludes("--json");
 }
 
 }  // namespace calkit::cli
