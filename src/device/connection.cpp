@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "calkit/base/log.h"
+#include "calkit/base/text.h"
 
 namespace calkit::device {
 namespace {
@@ -71,7 +72,11 @@ Result<std::shared_ptr<Connection>> Connection::open(const std::string& spec, ca
   calkit_device_entry_v1 entry = builtin;
   if (spec.starts_with(kPlugin) && spec.size() > kPlugin.size()) {
     // With a slash dlopen takes the path as it is and does not search the system's library folders.
-    const std::string path = std::filesystem::absolute(spec.substr(kPlugin.size())).string();
+    std::error_code ignored;
+    const std::string path = std::filesystem::absolute(spec.substr(kPlugin.size()), ignored).string();
+    // dlopen would wait for a writer of a pipe, for ever.
+    if (!std::filesystem::is_regular_file(path, ignored))
+      return input_error("--device", path, "no regular file", "a shared object with a device backend");
     out->library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (out->library_ == nullptr) {
       const char* reason = dlerror();
@@ -84,7 +89,7 @@ Result<std::shared_ptr<Connection>> Connection::open(const std::string& spec, ca
                          "calkit/abi/device_v1.h says what a backend exports");
     std::memcpy(&entry, &symbol, sizeof entry);
   } else if (spec != "emu") {
-    return input_error("--device", {}, "'" + spec + "'", "emu or plugin:PATH");
+    return Error(ErrorKind::kUsage, fmt::format("--device is '{}'; allowed: emu or plugin:PATH", printable(spec)));
   }
   if (entry == nullptr) return Error{ErrorKind::kInternal, "no emulated backend was passed in"};
   out->api_ = entry(CALKIT_DEVICE_ABI_V1);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "calkit/base/process.h"
 #include "connection.h"
 #include "facts.h"
 #include "session.h"
@@ -53,9 +54,11 @@ Result<PackageInfo> Device::load(const std::filesystem::path& package) {
   Connection& connection = *state_->connection;
   if (connection.package != nullptr)
     return Error{ErrorKind::kInput, "device: a package is loaded already", "end its session, or unload it, first"};
-  CALKIT_CHECK_OK(
-      connection.call("load", connection.api().load, connection.device(), package.c_str(), &connection.package),
-      "loading the package " + package.string());
+  const Status loaded =
+      connection.call("load", connection.api().load, connection.device(), package.c_str(), &connection.package);
+  // The boundary has no kind for it: a backend that was stopped while it hashed can only call the package bad.
+  if (!loaded.ok() && interrupted()) return interrupted_error().during("loading the package " + package.string());
+  CALKIT_CHECK_OK(loaded, "loading the package " + package.string());
   auto info = read_package_info(connection);
   if (!info.ok()) {
     (void)unload();

@@ -1,5 +1,6 @@
 #include "fake_backend.h"
 
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -81,6 +82,11 @@ calkit_device_api_v1 make_table() {
   };
   t.telemetry = [](calkit_device_v1*, calkit_telemetry_v1*, calkit_status_v1* s) { return ok(s); };
   t.load = [](calkit_device_v1*, const char*, calkit_package_v1** out, calkit_status_v1* s) {
+    if (fake_settings().interrupted_load) {
+      std::raise(SIGTERM);
+      s->kind = CALKIT_KIND_BAD_PACKAGE;
+      return s->kind;
+    }
     *out = new calkit_package_v1();
     ++fake_counts().packages;
     return ok(s);

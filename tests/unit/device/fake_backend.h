@@ -14,6 +14,7 @@ struct FakeSettings {
   bool unterminated_message = false;
   std::uint32_t job_state = CALKIT_JOB_DONE;
   std::uint64_t map_bytes_short = 0;  ///< taken off what buffer_map reports
+  bool interrupted_load = false;      ///< SIGTERM arrives while it loads, and it calls the package bad
   std::uint32_t table_version = CALKIT_DEVICE_ABI_V1;
   std::uint64_t table_short = 0;
 };

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <iostream>
+
+#include "calkit/base/process.h"
 #include "calkit/device/device.h"
 #include "fake_backend.h"
 
@@ -59,6 +63,21 @@ TEST_F(Fake, AGoodOneGivesRowZeroAndItsStageTimes) {
   EXPECT_EQ(out->times.h2d.count(), 2);
   EXPECT_EQ(out->times.infer.count(), 3);
   EXPECT_EQ(out->times.d2h.count(), 4);
+}
+
+using FakeDeathTest = Fake;
+
+TEST_F(FakeDeathTest, AnInterruptDuringTheLoadIsNoBadPackage) {
+  const auto load_interrupted = [] {
+    install_interrupt_handlers();
+    fake_settings().interrupted_load = true;
+    auto device = Device::open("emu", &fake_entry);
+    const auto loaded = device->load("anything");
+    if (loaded.ok()) std::_Exit(99);
+    std::cerr << loaded.error().message << '\n';
+    std::_Exit(loaded.error().kind == ErrorKind::kInterrupted ? 0 : 98);
+  };
+  EXPECT_EXIT(load_interrupted(), testing::ExitedWithCode(0), "^interrupted");
 }
 
 TEST_F(Fake, StridesDecideWhereLogitsAre) {

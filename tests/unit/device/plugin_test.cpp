@@ -1,6 +1,7 @@
 // The emulated device as a plug-in, behind dlopen: sessions, bindings, and what is counted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -165,11 +166,23 @@ TEST(DeviceSpec, WhatIsNoBackendIsRefused) {
   for (const char* spec : {"", "emulator", "plugin:", "plugin:/nonexistent.so", "EMU"}) {
     const auto device = Device::open(spec, nullptr);
     ASSERT_FALSE(device.ok()) << spec;
-    EXPECT_EQ(device.error().kind, ErrorKind::kInput);
+    EXPECT_EQ(device.error().kind, std::string(spec).starts_with("plugin:/") ? ErrorKind::kInput : ErrorKind::kUsage);
   }
   const ScratchDir dir;
   const auto text = dir.write("notes.so", "not an object");
   EXPECT_FALSE(Device::open("plugin:" + text.string(), nullptr).ok());
+}
+
+TEST(DeviceSpec, APipeOrAFolderIsRefusedAtOnce) {
+  const ScratchDir dir;
+  const auto pipe = dir.write("gone", "").parent_path() / "pipe.so";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& path : {pipe, pipe.parent_path()}) {
+    const auto device = Device::open("plugin:" + path.string(), nullptr);
+    ASSERT_FALSE(device.ok());
+    EXPECT_EQ(device.error().kind, ErrorKind::kInput);
+    EXPECT_NE(device.error().message.find("no regular file"), std::string::npos) << device.error().message;
+  }
 }
 
 }  // namespace
