@@ -69,9 +69,10 @@ std::string number(const std::optional<double>& value) {
 
 std::string summary_of(const RunReport& r) {
   const Comparison& c = r.comparison;
-  return fmt::format("{} prompts against the {} ({}), logits NMSE {}, {} of {} steps equal, {} excused{}",
+  const bool built_in = r.limits.source == "built in";
+  return fmt::format("{} prompts against the {} ({}), logits NMSE {}, {} of {} steps equal, {} excused{}{}",
                      c.prompts.size(), r.expected_from, r.limits.dtype, number(c.nmse_max), c.equal, c.steps, c.excused,
-                     r.runtime.emulated ? " [emulated]" : "");
+                     built_in ? "" : ", limits from " + r.limits.source, r.runtime.emulated ? " [emulated]" : "");
 }
 
 }  // namespace

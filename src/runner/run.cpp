@@ -33,9 +33,19 @@ Status check_baseline(const std::filesystem::path& baseline) {
                "see `calkit freeze-baseline verify`; freeze it again");
 }
 
+// A baseline held against itself proves nothing: a peer is another implementation's goldens.
+Status check_peer(const std::filesystem::path& peer, const std::filesystem::path& baseline) {
+  std::error_code ignored;
+  const bool same = std::filesystem::equivalent(peer, baseline, ignored);
+  if (!same && !std::filesystem::exists(peer / "model-source", ignored)) return {};
+  return input_error("--peer", peer.string(), same ? "the baseline itself" : "a baseline of our own (model-source/)",
+                     "the goldens of another implementation", "leave --peer out to compare with the baseline");
+}
+
 Result<frozen::Reference> expected_reference(const RunOptions& options) {
   CALKIT_TRY(auto reference, frozen::read_reference(options.baseline), "reading --baseline");
   if (!options.peer) return reference;
+  CALKIT_CHECK_OK(check_peer(*options.peer, options.baseline));
   CALKIT_TRY(const auto peer, frozen::read_reference(*options.peer, reference.dtype), "reading --peer");
   return expected_from_peer(reference, peer);
 }

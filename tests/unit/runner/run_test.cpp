@@ -126,6 +126,7 @@ RunReport report() {
   r.runtime.emulated = true;
   r.expected_from = "peer";
   r.limits.dtype = "fp32";
+  r.limits.source = "built in";
   r.comparison.prompts.resize(2);
   r.comparison.steps = r.comparison.equal = 8;
   r.comparison.nmse_max = 2.5e-13;
@@ -141,6 +142,16 @@ TEST(RunnerRecord, AnEmulatedRunSaysSoEverywhere) {
   EXPECT_THAT(evidence.summary, HasSubstr("[emulated]"));
   EXPECT_THAT(to_text(report()), HasSubstr("emulated"));
   EXPECT_EQ(*evidence.details.find("device")->find("kind")->if_string(), "emulated");
+}
+
+TEST(RunnerRecord, LimitsThatAreNotBuiltInAreNamedInTheSummary) {
+  auto r = report();
+  manifest::Evidence built_in, own;
+  record(r, built_in);
+  EXPECT_THAT(built_in.summary, testing::Not(HasSubstr("limits from")));
+  r.limits.source = "wide.yaml";
+  record(r, own);
+  EXPECT_THAT(own.summary, HasSubstr(", limits from wide.yaml [emulated]"));
 }
 
 TEST(RunnerRecord, AFigureThatIsUndefinedIsNullWithAReason) {
