@@ -11,21 +11,22 @@ namespace {
 
 struct Options {
   std::string package, service, csv, device = "emu";
-  std::vector<std::int64_t> prompt_lengths = {16, 128}, output_lengths = {16}, concurrency = {1, 2, 4};
+  std::string prompt_lengths = "16,128", output_lengths = "16", concurrency = "1,2,4";
   std::uint64_t requests = 8, warmup = 1, seed = 1;
   double timeout_s = 60;
 };
 
 Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
+  CALKIT_CHECK_OK(check_csv_target(opt.csv, opt.package, opt.service));
   auto evidence = manifest::start_evidence("bench", common.argv);
   load::BenchOptions options;
   options.package = opt.package;
   options.service = opt.service;
   options.device = opt.device;
   options.builtin = &emulator::entry;
-  options.prompt_lengths = opt.prompt_lengths;
-  options.output_lengths = opt.output_lengths;
-  options.concurrency = opt.concurrency;
+  options.prompt_lengths = numbers_of(opt.prompt_lengths);
+  options.output_lengths = numbers_of(opt.output_lengths);
+  options.concurrency = numbers_of(opt.concurrency);
   options.requests = opt.requests;
   options.warmup = opt.warmup;
   options.seed = opt.seed;
@@ -52,17 +53,20 @@ void add_bench(CLI::App& root) {
       [opt](const Common& common, Streams io) { return run(*opt, common, io); });
   app->add_option("PACKAGE", opt->package, "the package folder")->required();
   app->add_option("--service", opt->service, "service manifest")->type_name("FILE")->required();
-  const auto lengths = [app](const char* name, std::vector<std::int64_t>& into, const char* help) {
-    app->add_option(name, into, help)->type_name("N,...")->delimiter(',')->capture_default_str();
+  const auto list = [app](const char* name, std::string& into, std::uint64_t most, const char* help) {
+    app->add_option(name, into, help)->type_name("N,...")->check(whole_numbers(1, most))->capture_default_str();
   };
-  lengths("--prompt-lengths", opt->prompt_lengths, "prompt lengths in tokens");
-  lengths("--output-lengths", opt->output_lengths, "output lengths in tokens");
-  lengths("--concurrency", opt->concurrency, "clients at once");
-  app->add_option("--requests", opt->requests, "measured requests per cell")->type_name("N")->capture_default_str();
-  app->add_option("--warmup", opt->warmup, "requests before the clock starts, per cell")
-      ->type_name("N")
-      ->capture_default_str();
-  app->add_option("--seed", opt->seed, "seed of the prompts")->type_name("N")->capture_default_str();
+  const auto number = [app](const char* name, std::uint64_t& into, std::uint64_t least, std::uint64_t most,
+                            const char* help) {
+    app->add_option(name, into, help)->type_name("N")->check(whole_number(least, most))->capture_default_str();
+  };
+  constexpr std::uint64_t kMostTokens = (1ull << 31) - 1;
+  list("--prompt-lengths", opt->prompt_lengths, kMostTokens, "prompt lengths in tokens");
+  list("--output-lengths", opt->output_lengths, kMostTokens, "output lengths in tokens");
+  list("--concurrency", opt->concurrency, 1024, "clients at once");
+  number("--requests", opt->requests, 1, 1000000, "measured requests per cell");
+  number("--warmup", opt->warmup, 0, 1000000, "requests before the clock starts, per cell");
+  number("--seed", opt->seed, 0, kMostSeed, "seed of the prompts");
   app->add_option("--csv", opt->csv, "write the figures as CSV")->type_name("FILE");
   add_device_options(*app, opt->device, opt->timeout_s);
 }

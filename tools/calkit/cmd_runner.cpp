@@ -25,8 +25,11 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   options.builtin = &emulator::entry;
   CALKIT_TRY(options.timeout, timeout_from_seconds(opt.timeout_s));
   CALKIT_TRY(const auto report, runner::run(options));
-  CALKIT_CHECK_OK(add_inputs(
-      evidence, {{"calbin", opt.package}, {"service", opt.service}, {"baseline", opt.baseline}, {"peer", opt.peer}}));
+  CALKIT_CHECK_OK(add_inputs(evidence, {{"calbin", opt.package},
+                                        {"service", opt.service},
+                                        {"baseline", opt.baseline},
+                                        {"peer", opt.peer},
+                                        {"thresholds", opt.thresholds}}));
   runner::record(report, evidence);
   return finish(common, io, std::move(evidence), runner::to_text(report));
 }

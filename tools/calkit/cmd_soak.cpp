@@ -15,6 +15,7 @@ struct Options {
 };
 
 Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
+  CALKIT_CHECK_OK(check_csv_target(opt.csv, opt.package, opt.service));
   auto evidence = manifest::start_evidence("soak", common.argv);
   load::SoakOptions options;
   options.package = opt.package;
@@ -48,9 +49,17 @@ void add_soak(CLI::App& root) {
   app->add_option("--service", opt->service, "service manifest")->type_name("FILE")->required();
   CLI::Option* cycles = app->add_option("--cycles", opt->cycles, "cycles; 30 at least for a verdict on memory")
                             ->type_name("N")
+                            ->check(whole_number(1, 10000000))
                             ->capture_default_str();
-  app->add_option("--duration", opt->duration_s, "run this long instead")->type_name("SECONDS")->excludes(cycles);
-  app->add_option("--seed", opt->seed, "seed of the canary prompts")->type_name("N")->capture_default_str();
+  constexpr std::uint64_t kMostSeconds = 31 * 86400;
+  app->add_option("--duration", opt->duration_s, "run this long instead")
+      ->type_name("SECONDS")
+      ->check(whole_number(1, kMostSeconds))
+      ->excludes(cycles);
+  app->add_option("--seed", opt->seed, "seed of the canary prompts")
+      ->type_name("N")
+      ->check(whole_number(0, kMostSeed))
+      ->capture_default_str();
   app->add_option("--csv", opt->csv, "write a row per cycle (FILE.partial while it runs)")->type_name("FILE");
   add_device_options(*app, opt->device, opt->timeout_s);
 }

@@ -3,17 +3,52 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "calkit/base/text.h"
 #include "command.h"
 
 namespace calkit::cli {
 
+inline constexpr std::uint64_t kMostSeed = (1ull << 63) - 1;
+
+/// Accepts "16,128": plain decimal numbers within the bounds, no empty item. numbers_of() reads what it accepted.
+inline CLI::Validator whole_numbers(std::uint64_t least, std::uint64_t most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        for (const std::string& item : split(text, ',')) {
+          const auto value = parse_decimal_u64(item);
+          if (!value || *value < least || *value > most)
+            return fmt::format("the item '{}' is no whole number from {} to {}", printable(item), least, most);
+        }
+        return std::string();
+      },
+      fmt::format("{}..{}", least, most), "whole numbers");
+}
+inline std::vector<std::int64_t> numbers_of(const std::string& checked) {
+  std::vector<std::int64_t> out;
+  for (const std::string& item : split(checked, ','))
+    out.push_back(static_cast<std::int64_t>(parse_decimal_u64(item).value_or(0)));
+  return out;
+}
+
 /// --device and --timeout.
 inline void add_device_options(CLI::App& app, std::string& device, double& timeout_s) {
-  app.add_option("--device", device, "`emu` (emulated) or plugin:PATH")->type_name("NAME")->capture_default_str();
+  const auto known = [](const std::string& name) {
+    constexpr std::string_view kPlugin = "plugin:";
+    const bool good = name == "emu" || (name.starts_with(kPlugin) && name.size() > kPlugin.size());
+    return good ? std::string() : fmt::format("'{}' is no device; allowed: emu or plugin:PATH", printable(name));
+  };
+  app.add_option("--device", device, "`emu` (emulated) or plugin:PATH")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(known);
   app.add_option("--timeout", timeout_s, "limit of configure and of each step")
       ->type_name("SECONDS")
       ->capture_default_str();
@@ -23,6 +58,26 @@ inline Result<std::chrono::nanoseconds> timeout_from_seconds(double seconds) {
   if (!(seconds >= 0.001 && seconds <= 86400))
     return Error(ErrorKind::kUsage, fmt::format("--timeout is {}; allowed: 0.001 to 86400 seconds", seconds));
   return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+/// kUsage if writing the CSV would change what is measured: the service manifest, or anything in the package's folder.
+inline Status check_csv_target(const std::string& csv, const std::string& package, const std::string& service) {
+  if (csv.empty()) return {};
+  namespace fs = std::filesystem;
+  const auto refuse = [&](const char* what) {
+    return Error(ErrorKind::kUsage, fmt::format("--csv is '{}', {}", printable(csv, 200), what),
+                 "name a file outside of the inputs");
+  };
+  std::error_code bad;
+  const fs::path folder = fs::weakly_canonical(package, bad), manifest = fs::weakly_canonical(service, bad);
+  for (const char* ending : {"", ".partial"}) {
+    const fs::path target = fs::weakly_canonical(csv + ending, bad);
+    if (bad) return Error(ErrorKind::kIo, fmt::format("--csv {}: {}", printable(csv, 200), bad.message()));
+    if (target == manifest) return refuse("the service manifest");
+    for (fs::path at = target; at != at.parent_path(); at = at.parent_path())
+      if (at == folder) return refuse("in the package's folder");
+  }
+  return {};
 }
 
 /// Hashes the named inputs into the record; an empty path is an option that was not given.
