@@ -108,13 +108,28 @@ void judge_counters(const SoakPlan& plan, SoakResult& out) {
   }
 }
 
+// The judge knows no unit; here the samples are bytes, and nobody reads 1.06402e+06.
+std::string in_bytes(const measure::LeakJudgement& j, double budget) {
+  if (j.verdict == LeakVerdict::kInconclusive || !j.slope || !j.late_slope) return j.reason;
+  std::string out = fmt::format(
+      "slope {:+.0f} B per cycle (lower bound {:+.0f} B), later half {:+.0f} B (lower bound {:+.0f} B), budget {:.0f} "
+      "B",
+      j.slope->slope, j.slope->lower, j.late_slope->slope, j.late_slope->lower, budget);
+  if (j.verdict == LeakVerdict::kPass && j.jump)
+    out += fmt::format("; level went from {:.0f} B to {:.0f} B at cycle {} and did not grow on", j.jump->from,
+                       j.jump->to, j.jump->cycle);
+  return out;
+}
+
 void judge_memory(const SoakPlan& plan, SoakResult& out) {
   std::string undecided;
   for (const MemorySeries& series : kMemory) {
     std::vector<double> values;
     for (const SoakSample& sample : out.series) values.push_back(static_cast<double>(series.read(sample)));
     const auto warmup = static_cast<std::size_t>((plan.warmup + out.stride - 1) / out.stride);
-    auto judgement = measure::judge_cycles(values, plan.budget_bytes * static_cast<double>(out.stride), warmup);
+    const double budget = plan.budget_bytes * static_cast<double>(out.stride);
+    auto judgement = measure::judge_cycles(values, budget, warmup);
+    judgement.reason = in_bytes(judgement, budget);
     if (judgement.verdict == LeakVerdict::kLeak) {
       out.verdict = LeakVerdict::kLeak;
       out.findings.push_back(fmt::format("{} grows: {}", series.name, judgement.reason));

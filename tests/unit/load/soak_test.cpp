@@ -93,6 +93,15 @@ TEST(Soak, LinearResidentGrowthIsALeak) {
   EXPECT_EQ(soak(usage)->verdict, LeakVerdict::kLeak);
 }
 
+TEST(Soak, MemoryIsToldInWholeBytes) {
+  MadeUp usage;
+  usage.bend = [](std::uint64_t cycle, ProcessUsage& u) { u.rss_bytes += cycle * 1064020; };
+  const auto got = soak(usage);
+  EXPECT_THAT(got->findings,
+              testing::ElementsAre("rss_bytes grows: slope +1064020 B per cycle (lower bound +1064020 B), later half "
+                                   "+1064020 B (lower bound +1064020 B), budget 52429 B"));
+}
+
 // Memory that rose once and stays is the allocator's, not a leak.
 TEST(Soak, APlateauAfterOneJumpIsNoLeak) {
   SoakPlan plan;
