@@ -56,17 +56,14 @@ void add_bench(CLI::App& root) {
   const auto list = [app](const char* name, std::string& into, std::uint64_t most, const char* help) {
     app->add_option(name, into, help)->type_name("N,...")->check(whole_numbers(1, most))->capture_default_str();
   };
-  const auto number = [app](const char* name, std::uint64_t& into, std::uint64_t least, std::uint64_t most,
-                            const char* help) {
-    app->add_option(name, into, help)->type_name("N")->check(whole_number(least, most))->capture_default_str();
-  };
   constexpr std::uint64_t kMostTokens = (1ull << 31) - 1;
   list("--prompt-lengths", opt->prompt_lengths, kMostTokens, "prompt lengths in tokens");
   list("--output-lengths", opt->output_lengths, kMostTokens, "output lengths in tokens");
   list("--concurrency", opt->concurrency, 1024, "clients at once");
-  number("--requests", opt->requests, 1, 1000000, "measured requests per cell");
-  number("--warmup", opt->warmup, 0, 1000000, "requests before the clock starts, per cell");
-  number("--seed", opt->seed, 0, kMostSeed, "seed of the prompts");
+  add_number(*app, "--requests", opt->requests, 1, 1000000, "measured requests per cell")->capture_default_str();
+  add_number(*app, "--warmup", opt->warmup, 0, 1000000, "requests before the clock starts, per cell")
+      ->capture_default_str();
+  add_number(*app, "--seed", opt->seed, 0, kMostSeed, "seed of the prompts")->capture_default_str();
   app->add_option("--csv", opt->csv, "write the figures as CSV")->type_name("FILE");
   add_device_options(*app, opt->device, opt->timeout_s);
 }

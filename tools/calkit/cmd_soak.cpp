@@ -47,19 +47,14 @@ void add_soak(CLI::App& root) {
                               [opt](const Common& common, Streams io) { return run(*opt, common, io); });
   app->add_option("PACKAGE", opt->package, "the package folder")->required();
   app->add_option("--service", opt->service, "service manifest")->type_name("FILE")->required();
-  CLI::Option* cycles = app->add_option("--cycles", opt->cycles, "cycles; 30 at least for a verdict on memory")
-                            ->type_name("N")
-                            ->check(whole_number(1, 10000000))
-                            ->capture_default_str();
+  CLI::Option* cycles =
+      add_number(*app, "--cycles", opt->cycles, 1, 10000000, "cycles; 30 at least for a verdict on memory");
+  cycles->capture_default_str();
   constexpr std::uint64_t kMostSeconds = 31 * 86400;
-  app->add_option("--duration", opt->duration_s, "run this long instead")
+  add_number(*app, "--duration", opt->duration_s, 1, kMostSeconds, "run this long instead")
       ->type_name("SECONDS")
-      ->check(whole_number(1, kMostSeconds))
       ->excludes(cycles);
-  app->add_option("--seed", opt->seed, "seed of the canary prompts")
-      ->type_name("N")
-      ->check(whole_number(0, kMostSeed))
-      ->capture_default_str();
+  add_number(*app, "--seed", opt->seed, 0, kMostSeed, "seed of the canary prompts")->capture_default_str();
   app->add_option("--csv", opt->csv, "write a row per cycle (FILE.partial while it runs)")->type_name("FILE");
   add_device_options(*app, opt->device, opt->timeout_s);
 }
