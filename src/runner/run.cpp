@@ -24,15 +24,6 @@ Status check_digest(std::string_view what, std::string_view field, const std::st
       "this package was made from another model: pack the model of this baseline, or name its own baseline");
 }
 
-Status check_baseline(const std::filesystem::path& baseline) {
-  CALKIT_TRY(const auto report, frozen::verify(baseline), "verifying --baseline");
-  if (report.findings.empty()) return {};
-  return Error(ErrorKind::kInput,
-               fmt::format("{}: the baseline does not verify: {}{}", baseline.string(), report.findings.front(),
-                           report.findings.size() > 1 ? fmt::format(" (and {} more)", report.findings.size() - 1) : ""),
-               "see `calkit freeze-baseline verify`; freeze it again");
-}
-
 // A baseline held against itself proves nothing: a peer is another implementation's goldens.
 Status check_peer(const std::filesystem::path& peer, const std::filesystem::path& baseline) {
   std::error_code ignored;
@@ -96,7 +87,7 @@ Result<RunReport> run(const RunOptions& options) {
   report.expected_from = options.peer ? "peer" : "baseline";
   CALKIT_TRY(const auto service, manifest::read_service(options.service), "reading --service");
   CALKIT_TRY(const auto package, calbin::Package::open(options.package), "opening the package");
-  CALKIT_CHECK_OK(check_baseline(options.baseline));
+  CALKIT_CHECK_OK(frozen::require_verified(options.baseline), "reading --baseline");
   CALKIT_TRY(const auto source, frozen::read_model_source(options.baseline), "reading --baseline");
   CALKIT_CHECK_OK(check_same_model(package.description(), options.package.string(), source, options.baseline.string()));
   CALKIT_TRY(const auto want, expected_reference(options));

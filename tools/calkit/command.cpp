@@ -196,7 +196,8 @@ CLI::Validator whole_number(std::uint64_t min, std::uint64_t max) {
   return CLI::Validator(
       [min, max](std::string& text) {
         const auto value = parse_decimal_u64(text);
-        return value && *value >= min && *value <= max
+        const bool octal = text.size() > 1 && text[0] == '0';  // the parser below would read 010 as 8
+        return value && !octal && *value >= min && *value <= max
                    ? std::string()
                    : fmt::format("'{}' is no whole number from {} to {}", text, min, max);
       },

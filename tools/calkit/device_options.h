@@ -2,7 +2,6 @@
 // What the commands that drive a device share.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -19,16 +18,10 @@ namespace calkit::cli {
 
 inline constexpr std::uint64_t kMostSeed = (1ull << 63) - 1;
 
-/// An option that takes a whole number within the bounds. CLI11 reads 010 as octal, so leading zeros go first.
+/// An option that takes a whole number within the bounds.
 inline CLI::Option* add_number(CLI::App& app, const char* name, std::uint64_t& into, std::uint64_t least,
                                std::uint64_t most, const char* help) {
-  const CLI::Validator decimal(
-      [](std::string& text) {
-        text.erase(0, std::min(text.find_first_not_of('0'), text.empty() ? 0 : text.size() - 1));
-        return std::string();
-      },
-      "");
-  return app.add_option(name, into, help)->type_name("N")->check(whole_number(least, most))->transform(decimal);
+  return app.add_option(name, into, help)->type_name("N")->check(whole_number(least, most));
 }
 
 /// Accepts "16,128": plain decimal numbers within the bounds, no empty item. numbers_of() reads what it accepted.

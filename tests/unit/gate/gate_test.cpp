@@ -59,7 +59,7 @@ TEST(GateJudge, NoRecordsIsIncompleteAndSaysWhatToRun) {
 TEST(GateJudge, EmulatedEvidenceNeverSatisfiesAC3Gate) {
   const Report report = judge(road(), Require::kC3);
   EXPECT_EQ(report.verdict, EvidenceVerdict::kIncomplete);
-  const Row& board = row(report, "G13");
+  const Row board = row(report, "G13");
   EXPECT_EQ(board.state, State::kOpen);
   EXPECT_THAT(board.note, HasSubstr("needs vendor"));
   EXPECT_THAT(board.note, HasSubstr("emulated run showed: runner was fine"));
