@@ -27,7 +27,7 @@ Status freeze(const std::filesystem::path& out, const RoadShape& shape, const fr
 
 }  // namespace
 
-const Road& Road::of(RoadShape shape) {
+const Road& Road::of(const RoadShape& shape) {
   static std::map<std::string, std::unique_ptr<Road>> made;
   auto& road = made[shape.model + std::string(dtype_name(shape.dtype)) + std::to_string(shape.context) + "," +
                     std::to_string(shape.batch)];

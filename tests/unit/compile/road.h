@@ -27,7 +27,7 @@ struct RoadShape {
 class Road {
  public:
   /// The road of that shape, made at the first call.
-  static const Road& of(RoadShape shape);
+  static const Road& of(const RoadShape& shape);
   explicit Road(const RoadShape& shape);
 
   const std::filesystem::path& dir() const { return dir_.path(); }
