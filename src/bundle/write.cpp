@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "calkit/base/files.h"
+#include "calkit/base/paths.h"
 #include "calkit/base/process.h"
 #include "calkit/bundle/bundle.h"
 #include "calkit/gate/gate.h"
@@ -224,17 +225,6 @@ Status check_place(const Parts& parts, const fs::path& out) {
 }
 
 }  // namespace
-
-bool lies_inside(const fs::path& path, const fs::path& folder) {
-  std::error_code error;
-  const auto plain = [&](const fs::path& p) {
-    fs::path full = fs::weakly_canonical(fs::absolute(p, error), error);
-    if (error) full = fs::absolute(p, error).lexically_normal();
-    return full.has_filename() ? full : full.parent_path();
-  };
-  const fs::path inner = plain(path), outer = plain(folder);
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
 
 Result<WriteReport> write_bundle(const Parts& parts, const fs::path& out) {
   constexpr std::string_view kEnding = ".bundle.tar.zst";

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "calkit/base/document.h"
 #include "calkit/base/hash.h"
+#include "calkit/base/paths.h"
 #include "calkit/base/process.h"
 #include "describe.h"
 #include "inputs.h"
@@ -29,19 +28,12 @@ Status check_options(const PackOptions& options) {
   return {};
 }
 
-/// True when `path` is `folder` or lies below it.
-bool lies_in(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  const auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
-  const auto outer = std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
-
 /// A package replaces an earlier package, never a folder of something else, and never grows inside what it is made
 /// from.
 Status check_target(const PackOptions& options) {
   const std::filesystem::path& out = options.out;
   for (const auto& input : {options.onnx_dir, options.baseline})
-    if (lies_in(out, input))
+    if (lies_inside(out, input))
       return input_error(out.string(), "--out", "a place inside " + input.string(), "a folder outside the inputs",
                          "the input would not verify any more; choose another place");
   std::error_code ignored;

@@ -3,22 +3,10 @@
 #include <type_traits>
 
 #include "broadcast.h"
+#include "wide.h"
 
 namespace calkit::exec {
 namespace {
-
-inline float wide(float v) {
-  return v;
-}
-inline float wide(BF16 v) {
-  return to_float(v);
-}
-inline void put(float& to, float v) {
-  to = v;
-}
-inline void put(BF16& to, float v) {
-  to = to_bf16(v);
-}
 
 template <class T, class Function>
 Status float_binary(const Call& call, const Tensor& a, const Tensor& b, const Broadcast<2>& plan, Function function) {

@@ -2,22 +2,10 @@
 #include <fmt/format.h>
 
 #include "call.h"
+#include "wide.h"
 
 namespace calkit::exec {
 namespace {
-
-inline float wide(float v) {
-  return v;
-}
-inline float wide(BF16 v) {
-  return to_float(v);
-}
-inline void put(float& to, float v) {
-  to = v;
-}
-inline void put(BF16& to, float v) {
-  to = to_bf16(v);
-}
 
 struct Geometry {
   std::size_t batch = 0, heads = 0, length = 0, width = 0, rotated = 0;

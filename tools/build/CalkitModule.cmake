@@ -65,9 +65,6 @@ endfunction()
 # calkit_embed(TARGET name INPUT file SYMBOL symbol): compiles a text file into the module as
 # `extern const std::string_view calkit::embedded::symbol`.
 function(calkit_embed target input symbol)
-  if(NOT TARGET ${target}) # the module was left out
-    return()
-  endif()
   get_filename_component(path ${input} ABSOLUTE)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded_${symbol}.cpp)
   add_custom_command(OUTPUT ${out}

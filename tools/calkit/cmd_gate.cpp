@@ -1,7 +1,7 @@
 #include <ostream>
 
 #include "calkit/base/files.h"
-#include "calkit/bundle/bundle.h"
+#include "calkit/base/paths.h"
 #include "calkit/gate/gate.h"
 #include "calkit/report/html.h"
 #include "command.h"
@@ -17,7 +17,7 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   auto evidence = manifest::start_evidence("gate", common.argv);
   const std::string dir = !opt.dir.empty() ? opt.dir : common.evidence_dir == "none" ? "evidence" : common.evidence_dir;
   // A page among the records would be one more file that export and the next reader have to tell apart from them.
-  if (!opt.html.empty() && bundle::lies_inside(opt.html, dir))
+  if (!opt.html.empty() && lies_inside(opt.html, dir))
     return Error(ErrorKind::kUsage, "--html is '" + opt.html + "': it lies inside the records' folder " + dir,
                  "write the page beside that folder");
   CALKIT_TRY(const auto records, manifest::read_evidence_dir(dir), "reading the evidence records");

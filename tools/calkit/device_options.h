@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "calkit/base/paths.h"
 #include "calkit/base/text.h"
 #include "command.h"
 
@@ -75,13 +76,11 @@ inline Status check_csv_target(const std::string& csv, const std::string& packag
                  "name a file outside of the inputs");
   };
   std::error_code bad;
-  const fs::path folder = fs::weakly_canonical(package, bad), manifest = fs::weakly_canonical(service, bad);
   for (const char* ending : {"", ".partial"}) {
     const fs::path target = fs::weakly_canonical(csv + ending, bad);
     if (bad) return Error(ErrorKind::kIo, fmt::format("--csv {}: {}", printable(csv, 200), bad.message()));
-    if (target == manifest) return refuse("the service manifest");
-    for (fs::path at = target; at != at.parent_path(); at = at.parent_path())
-      if (at == folder) return refuse("in the package's folder");
+    if (lies_inside(target, service)) return refuse("the service manifest");
+    if (lies_inside(target, package)) return refuse("in the package's folder");
   }
   return {};
 }

@@ -28,9 +28,6 @@ struct Parts {
   std::filesystem::path records_dir;  ///< where they were read from; empty: nowhere
 };
 
-/// True if `path` would lie in `folder` or below it, links resolved; neither must exist.
-bool lies_inside(const std::filesystem::path& path, const std::filesystem::path& folder);
-
 struct BundleFile {
   std::string path, role, sha256;  ///< role: package, baseline, onnx, service, evidence, licence, readme
   std::uint64_t bytes = 0;
