@@ -90,14 +90,14 @@ Result<ProcessUsage> process_usage() {
   CALKIT_TRY(const std::string status, read_file("/proc/self/status"));
   CALKIT_TRY(const std::string rollup, read_file("/proc/self/smaps_rollup"));
   const auto rss = proc_bytes(field(status, "VmRSS"));
-  const auto pss = proc_bytes(field(rollup, "Pss"));
+  const auto anonymous = proc_bytes(field(rollup, "Anonymous"));
   const auto threads = parse_decimal_u64(field(status, "Threads"));
-  if (!rss || !pss || !threads)
-    return Error{ErrorKind::kIncomplete, "/proc/self: VmRSS, Pss or Threads is missing",
+  if (!rss || !anonymous || !threads)
+    return Error{ErrorKind::kIncomplete, "/proc/self: VmRSS, Anonymous or Threads is missing",
                  "calkit measures Linux processes"};
   ProcessUsage usage;
   usage.rss_bytes = *rss;
-  usage.pss_bytes = *pss;
+  usage.anon_bytes = *anonymous;
   usage.threads = static_cast<std::uint32_t>(*threads);
   const struct mallinfo2 heap = ::mallinfo2();
   usage.heap_bytes = heap.uordblks + heap.hblkhd;

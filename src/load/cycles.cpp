@@ -35,7 +35,7 @@ struct MemorySeries {
 };
 const MemorySeries kMemory[] = {
     {"heap_bytes", [](const SoakSample& s) { return s.process.heap_bytes; }},
-    {"pss_bytes", [](const SoakSample& s) { return s.process.pss_bytes; }},
+    {"anon_bytes", [](const SoakSample& s) { return s.process.anon_bytes; }},
     {"rss_bytes", [](const SoakSample& s) { return s.process.rss_bytes; }},
 };
 
@@ -59,7 +59,7 @@ class Series {
  private:
   static void merge(SoakSample& into, const SoakSample& sample) {
     lower(into.process.heap_bytes, sample.process.heap_bytes);
-    lower(into.process.pss_bytes, sample.process.pss_bytes);
+    lower(into.process.anon_bytes, sample.process.anon_bytes);
     lower(into.process.rss_bytes, sample.process.rss_bytes);
   }
   void halve() {

@@ -44,7 +44,7 @@ Value to_value(const SoakSample& s) {
   return Value::object({{"cycle", s.cycle},
                         {"elapsed_s", s.elapsed_s},
                         {"heap_bytes", s.process.heap_bytes},
-                        {"pss_bytes", s.process.pss_bytes},
+                        {"anon_bytes", s.process.anon_bytes},
                         {"rss_bytes", s.process.rss_bytes},
                         {"fds", s.process.fds},
                         {"threads", s.process.threads},
@@ -71,14 +71,14 @@ std::string summary_of(const SoakReport& r) {
 }  // namespace
 
 std::string csv_header() {
-  return "cycle,elapsed_s,heap_bytes,pss_bytes,rss_bytes,fds,threads,children,device_buffers,device_mapped,device_kv_"
+  return "cycle,elapsed_s,heap_bytes,anon_bytes,rss_bytes,fds,threads,children,device_buffers,device_mapped,device_kv_"
          "slots,device_jobs,"
          "device_packages\n";
 }
 
 std::string csv_row(const SoakSample& s) {
   return fmt::format("{},{:.6f},{},{},{},{},{},{},{},{},{},{},{}\n", s.cycle, s.elapsed_s, s.process.heap_bytes,
-                     s.process.pss_bytes, s.process.rss_bytes, s.process.fds, s.process.threads, s.process.children,
+                     s.process.anon_bytes, s.process.rss_bytes, s.process.fds, s.process.threads, s.process.children,
                      s.device.buffers, s.device.mapped, s.device.kv_slots, s.device.jobs, s.device.packages);
 }
 

@@ -140,7 +140,7 @@ std::string soak_html(const Value& details) {
   if (series == nullptr || series->empty()) return {};
   return "<div class=\"charts\">" +
          draw(memory_chart(details, *series, "heap_bytes", "Heap in use at each quiescent point")) +
-         draw(memory_chart(details, *series, "pss_bytes", "Proportional set size (PSS)")) +
+         draw(memory_chart(details, *series, "anon_bytes", "Anonymous memory in RAM")) +
          draw(memory_chart(details, *series, "rss_bytes", "Resident set size (RSS)")) + "</div>\n";
 }
 

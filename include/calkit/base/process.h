@@ -19,7 +19,7 @@ HostFacts host_facts();
 /// What this process holds now. Bytes; counts of open descriptors, threads and direct children.
 struct ProcessUsage {
   std::uint64_t rss_bytes = 0;
-  std::uint64_t pss_bytes = 0;
+  std::uint64_t anon_bytes = 0;  ///< of these, not backed by a file: no other process can change it, as it can PSS
   std::uint64_t heap_bytes = 0;  ///< mallinfo2: in use, mapped blocks included
   std::uint32_t fds = 0;
   std::uint32_t threads = 0;

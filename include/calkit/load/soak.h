@@ -51,7 +51,7 @@ struct CounterResult {
   std::uint64_t first_bad_cycle = 0;  ///< 0: never differed
 };
 struct SeriesResult {
-  std::string name;  ///< "heap_bytes", "pss_bytes", "rss_bytes"
+  std::string name;  ///< "heap_bytes", "anon_bytes", "rss_bytes"
   measure::LeakJudgement judgement;
 };
 struct SoakResult {

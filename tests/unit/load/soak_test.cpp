@@ -43,7 +43,7 @@ struct MadeUp {
   std::function<void(std::uint64_t, ProcessUsage&)> bend;
   MadeUp() {
     usage.heap_bytes = 10 << 20;
-    usage.pss_bytes = 40 << 20;
+    usage.anon_bytes = 40 << 20;
     usage.rss_bytes = 60 << 20;
     usage.fds = 24;
     usage.threads = 2;

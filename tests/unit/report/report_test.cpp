@@ -123,7 +123,7 @@ TEST(ReportDetails, TheBenchHasChartsAndAFlagForTooFewSamples) {
 
 TEST(ReportDetails, TheSoakHasAMemorySeries) {
   const std::string out = details_html(parsed(
-      R"({"schema":"calkit.soak/1","series":[{"cycle":1,"heap_bytes":1048576,"pss_bytes":1,"rss_bytes":1},{"cycle":2,"heap_bytes":2097152}]})"));
+      R"({"schema":"calkit.soak/1","series":[{"cycle":1,"heap_bytes":1048576,"anon_bytes":1,"rss_bytes":1},{"cycle":2,"heap_bytes":2097152}]})"));
   EXPECT_THAT(out, HasSubstr("Heap in use"));
   EXPECT_THAT(out, HasSubstr("<path class=\"line s0\""));
 }
