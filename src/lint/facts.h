@@ -45,6 +45,8 @@ struct Facts {
   std::vector<OpListFacts> oplists;
 
   const calbin::Description& description() const { return reading.description; }
+  /// The bytes of a listed file by its path.
+  Result<std::shared_ptr<const MappedFile>> map(const std::string& path) const { return root->map(path); }
 };
 Result<Facts> gather(const Inputs& inputs);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -97,8 +97,6 @@ void check_op_writes(Check& check) {
   }
 }
 
-}  // namespace
-
 void check_ping_pong(Check& check) {
   check.each_tensor([&](const Check::TensorAt& at) {
     if (!at.tensor.pingpong) return;
@@ -165,6 +163,29 @@ void check_param_written(Check& check) {
                              range_text(region.base, region.size), constant_text(*constant), fix});
   });
   check_op_writes(check);
+}
+
+}  // namespace
+
+std::vector<Rule> alias_rules() {
+  return {
+      {{"CB0701", "ping-pong-alias", Severity::kBlocker, RuleClass::kInvalid,
+        "ping and pong share no bytes while two jobs are in flight", "8f"},
+       {kTensorPlace},
+       &check_ping_pong},
+      {{"CB0702", "io-alias-undeclared", Severity::kError, RuleClass::kInvalid,
+        "I/O buffers of a submodel share bytes only where declared", "8f"},
+       {kTensorPlace, "/submodels/*/inputs,outputs/*/alias_of"},
+       &check_undeclared_alias},
+      {{"CB0703", "alias-partial", Severity::kBlocker, RuleClass::kInvalid,
+        "a declared alias has exactly the range it names", "8f"},
+       {kTensorPlace, "/submodels/*/inputs,outputs/*/alias_of"},
+       &check_declared_alias},
+      {{"CB0705", "writable-param-alias", Severity::kBlocker, RuleClass::kInvalid,
+        "nothing that is written touches parameters or commands", "8f"},
+       {kTensorPlace, kRegionPlace, "/submodels/*/oplist"},
+       &check_param_written},
+  };
 }
 
 }  // namespace calkit::lint

@@ -6,7 +6,7 @@
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -117,6 +117,8 @@ std::uint64_t covered_bytes(Check& check, std::int64_t chip, const std::vector<s
   return total;
 }
 
+namespace {
+
 void check_capacity(Check& check) {
   for (std::size_t i = 0; i < check.d().device.chip.size(); ++i)
     if (const auto pointer = fmt::format("/device/chip/{}", i); check.usable(pointer))
@@ -185,6 +187,26 @@ void check_op_operands(Check& check) {
         check_operand(check, list, op, op.writes[k], fmt::format("/ops/{}/writes/{}", i, k));
     }
   }
+}
+
+}  // namespace
+
+std::vector<Rule> capacity_rules() {
+  return {
+      {{"CB0506", "capacity-exceeded", Severity::kBlocker, RuleClass::kIncompatible,
+        "params + KV + workspace + I/O and commands + guard fit each chip", "7i"},
+       {kRegionPlace, "/device/chip/*/id,dram_usable"},
+       &check_capacity},
+      {{"CB0507", "kv-bytes-wrong", Severity::kError, RuleClass::kInvalid,
+        "the KV cache has the bytes the model's shape asks for", "7j"},
+       {"/kv/k_dtype,v_dtype,scale_dtype,bytes_total,bytes_per_chip,region", "/model/layers,kv_heads,head_dim",
+        "/limits/context,slots", "/device/chips", "/memory/regions/*/id,size"},
+       &check_kv_bytes},
+      {{"CB0509", "op-io-unmapped", Severity::kError, RuleClass::kInvalid,
+        "every operand of an op list lies inside its reservation and fits it", "7d"},
+       {kOpLists, kRegionPlace},
+       &check_op_operands},
+  };
 }
 
 }  // namespace calkit::lint

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "calkit/base/text.h"
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -26,8 +26,6 @@ bool is_integer_type(DType dtype) {
 bool is_float_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
 }
-
-}  // namespace
 
 void check_batch(Check& check) {
   if (!check.need_service()) return;
@@ -243,6 +241,50 @@ void check_architecture(Check& check) {
                  {"the package is of another architecture than the service expects", fmt::format("'{}'", family),
                   fmt::format("service manifest architecture '{}'", check.service()->architecture),
                   "take the package of this model, or correct the manifest"});
+}
+
+}  // namespace
+
+std::vector<Rule> contract_rules() {
+  return {
+      {{"CB0401", "batch-mismatch", Severity::kBlocker, RuleClass::kIncompatible,
+        "the service's batch is the compiled one", "8d"},
+       {kNames, "/submodels/*/batch", "/limits/max_batch"},
+       &check_batch},
+      {{"CB0402", "context-exceeds-capacity", Severity::kBlocker, RuleClass::kIncompatible,
+        "the service's context fits package and model", "8d 2a"},
+       {kNames, "/submodels/*/context", "/limits/context", "/model/trained_context"},
+       &check_context},
+      {{"CB0403", "vocab-mismatch", Severity::kBlocker, RuleClass::kIncompatible,
+        "package, logits and service have one vocabulary", "8d"},
+       {"/model/vocab", "/submodels/*/outputs/*/role,layout"},
+       &check_vocab},
+      {{"CB0404", "chip-mask-mismatch", Severity::kBlocker, RuleClass::kIncompatible,
+        "everything lies on chips of the package's chip mask", "8d"},
+       {"/device/chips,chip_mask", "/submodels/*/chips", "/submodels/*/inputs,outputs/*/chip", "/files/*/chips",
+        "/memory/regions/*/chip", "/params/*/chip"},
+       &check_chip_masks},
+      {{"CB0405", "dtype-mismatch", Severity::kBlocker, RuleClass::kIncompatible,
+        "token, logits and KV tensors have fitting, equal dtypes", "8d 9b"},
+       {"/submodels/*/inputs,outputs/*/role,dtype", "/kv/k_dtype,v_dtype"},
+       &check_dtypes},
+      {{"CB0406", "logits-shape", Severity::kBlocker, RuleClass::kIncompatible,
+        "logits have a row of the vocabulary's width per sequence", "10b"},
+       {"/model/vocab", "/submodels/*/batch", "/submodels/*/outputs/*/role,shape,layout"},
+       &check_logits_shape},
+      {{"CB0407", "csr-unbound", Severity::kError, RuleClass::kIncompatible,
+        "the service's registers exist with their roles, each at its own address", "10a 7c"},
+       {kNames, "/submodels/*/csr/*/name,role,base,count"},
+       &check_csr_binding},
+      {{"CB0408", "binding-unresolved", Severity::kError, RuleClass::kIncompatible,
+        "the service's tensor bindings name tensors of that role", "10a"},
+       {kNames, "/submodels/*/inputs,outputs/*/index,role"},
+       &check_tensor_binding},
+      {{"CB0411", "architecture-mismatch", Severity::kError, RuleClass::kIncompatible,
+        "package and service name one architecture", "10a", Maturity::kPreview},
+       {"/model/family"},
+       &check_architecture},
+  };
 }
 
 }  // namespace calkit::lint

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "calkit/base/text.h"
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -62,6 +62,8 @@ std::string_view rule_of_unreadable(const Facts& facts) {
     if (facts.unreadable->message.find(kind.words) != std::string::npos) return kind.rule;
   return "CB0201";
 }
+
+namespace {
 
 void check_metadata_readable(Check& check) {
   if (check.facts().unreadable) return report_unreadable(check, "copy the package again, or pack it again");
@@ -156,6 +158,53 @@ void check_runtime(Check& check) {
     check.report(at, {"the service expects another runtime than the package", fmt::format("'{}'", abi),
                       fmt::format("service manifest runtime_abi '{}'", check.service()->runtime_abi),
                       "take the package built for that ABI, or update the manifest"});
+}
+
+}  // namespace
+
+std::vector<Rule> description_rules() {
+  return {
+      {{"CB0201", "metadata-unreadable", Severity::kBlocker, RuleClass::kMalformed,
+        "calbin.json and every op list can be read", "§6.9"},
+       {},
+       &check_metadata_readable},
+      {{"CB0202", "duplicate-key", Severity::kBlocker, RuleClass::kMalformed, "no key and no id is given twice",
+        "§6.9"},
+       {},
+       &check_duplicate_key},
+      {{"CB0203", "unknown-key", Severity::kError, RuleClass::kMalformed,
+        "every key is a field of the schema or begins with x-", "§6.9"},
+       {},
+       &check_unknown_key},
+      {{"CB0204", "required-field-missing", Severity::kError, RuleClass::kMalformed,
+        "required fields, and what fields name, are there", "§6.9"},
+       {},
+       &check_required_field},
+      {{"CB0205", "wrong-type", Severity::kError, RuleClass::kMalformed,
+        "every field has its type and one of its words", "§6.9"},
+       {},
+       &check_field_type},
+      {{"CB0206", "schema-unsupported", Severity::kError, RuleClass::kIncompatible,
+        "the schema number is one this version reads", "10a"},
+       {},
+       &check_schema},
+      {{"CB0207", "number-out-of-range", Severity::kError, RuleClass::kMalformed,
+        "every number is within its field's range", "§6.9"},
+       {},
+       &check_number_range},
+      {{"CB0208", "version-ambiguous", Severity::kError, RuleClass::kInvalid,
+        "the package's version is exact and the one the service names", "§7b"},
+       {"/package/version"},
+       &check_version},
+      {{"CB0209", "runtime-incompatible", Severity::kBlocker, RuleClass::kIncompatible,
+        "package, service and runtime have one ABI version", "§6.7"},
+       {"/package/compat/runtime_abi"},
+       &check_runtime},
+      {{"CB0211", "limits-exceeded", Severity::kError, RuleClass::kMalformed,
+        "calbin.json keeps the reader's limits of size and depth", "9c"},
+       {},
+       &check_limits},
+  };
 }
 
 }  // namespace calkit::lint

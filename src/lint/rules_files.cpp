@@ -7,7 +7,7 @@
 #include <set>
 
 #include "calkit/base/text.h"
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -26,8 +26,6 @@ std::string lower(std::string text) {
                  [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
   return text;
 }
-
-}  // namespace
 
 void check_file_missing(Check& check) {
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts& facts, const std::string& pointer) {
@@ -150,6 +148,42 @@ void check_digest_format(Check& check) {
     if (kind == calbin::ProblemKind::kDigest) check.report(problem.pointer, said);
     if (kind == calbin::ProblemKind::kDigestCase) check.warn(problem.pointer, said);
   }
+}
+
+}  // namespace
+
+std::vector<Rule> file_rules() {
+  return {
+      {{"CB0101", "file-missing", Severity::kBlocker, RuleClass::kMalformed, "every listed file is there", "8a"},
+       {kFilePlace, "/files/*/optional"},
+       &check_file_missing},
+      {{"CB0102", "size-mismatch", Severity::kBlocker, RuleClass::kInvalid, "every listed file has its listed size",
+        "8a"},
+       {kFilePlace, "/files/*/size"},
+       &check_file_size},
+      {{"CB0103", "hash-mismatch", Severity::kBlocker, RuleClass::kInvalid, "every listed file has its listed SHA-256",
+        "8a"},
+       {kFilePlace, "/files/*/size,digest"},
+       &check_file_hash},
+      {{"CB0104", "unlisted-file", Severity::kWarning, RuleClass::kPolicy, "every file of the package is listed", "8a"},
+       {kFilePlace},
+       &check_unlisted_file},
+      {{"CB0105", "path-escape", Severity::kBlocker, RuleClass::kMalformed, "listed paths stay inside the package",
+        "8a"},
+       {kFilePlace},
+       &check_path_escape},
+      {{"CB0106", "path-collision", Severity::kError, RuleClass::kInvalid,
+        "listed paths name different files on every file system", "8a"},
+       {kFilePlace},
+       &check_path_collision},
+      {{"CB0108", "empty-file", Severity::kError, RuleClass::kInvalid, "no listed file is empty, logs excepted", "8a"},
+       {"/files/*/role,size"},
+       &check_empty_file},
+      {{"CB0109", "digest-format", Severity::kError, RuleClass::kMalformed, "digests are sha256: and 64 hex digits",
+        "8a"},
+       {},
+       &check_digest_format},
+  };
 }
 
 }  // namespace calkit::lint

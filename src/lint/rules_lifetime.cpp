@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -111,8 +111,6 @@ class Lifetimes {
   bool gave_up_ = false;
 };
 
-}  // namespace
-
 void check_lifetimes(Check& check) {
   for (const auto& list : check.facts().oplists) {
     if (!check.usable(fmt::format("/submodels/{}", list.submodel))) continue;
@@ -122,6 +120,17 @@ void check_lifetimes(Check& check) {
       check.not_evaluated(fmt::format("the op list of '{}' is {}", check.d().submodels[list.submodel].name,
                                       list.error.empty() ? "absent" : "unreadable"));
   }
+}
+
+}  // namespace
+
+std::vector<Rule> lifetime_rules() {
+  return {
+      {{"CB0704", "alias-hazard", Severity::kError, RuleClass::kInvalid,
+        "no op writes over bytes that are still in use", "8f 7d", Maturity::kPreview},
+       {"/submodels/*/oplist", "/submodels/*/inputs,outputs/*/name,chip,base,size"},
+       &check_lifetimes},
+  };
 }
 
 }  // namespace calkit::lint

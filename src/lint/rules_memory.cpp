@@ -7,7 +7,7 @@
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -56,8 +56,6 @@ bool may_overlap(const calbin::Description& d, const calbin::Region& a, const ca
   };
   return is_above(a, b) || is_above(b, a) || (shares(a, b) && shares(b, a));
 }
-
-}  // namespace
 
 void check_inside_region(Check& check) {
   check.each_tensor([&](const Check::TensorAt& at) {
@@ -234,6 +232,38 @@ void check_region_parent(Check& check) {
                               parent->space, parent->chip),
                   "enlarge the global reservation, or correct the submodel's"});
   });
+}
+
+}  // namespace
+
+std::vector<Rule> memory_rules() {
+  return {
+      {{"CB0501", "tensor-outside-region", Severity::kBlocker, RuleClass::kInvalid,
+        "every I/O tensor, register and workspace lies inside its reservation", "8e"},
+       {kTensorPlace, kRegionPlace, kCsrPlace, "/submodels/*/workspace,chips"},
+       &check_inside_region},
+      {{"CB0502", "address-overflow", Severity::kBlocker, RuleClass::kInvalid,
+        "no range and no shape wraps around 64 bits", "8e"},
+       {kTensorPlace, "/submodels/*/inputs,outputs/*/shape,dtype", "/memory/regions/*/id,base,size", kParamPlace,
+        "/params/*/shape,dtype", kCsrPlace},
+       &check_address_overflow},
+      {{"CB0503", "address-misaligned", Severity::kError, RuleClass::kInvalid,
+        "regions keep their alignment and tensors their element size", "8e"},
+       {"/memory/regions/*/base,align", "/submodels/*/inputs,outputs/*/base,dtype", "/params/*/base,dtype"},
+       &check_alignment},
+      {{"CB0504", "region-overlap", Severity::kBlocker, RuleClass::kInvalid,
+        "regions of one chip share no bytes, unless nested or declared", "7b"},
+       {kRegionPlace, "/memory/regions/*/parent,shared_with"},
+       &check_region_overlap},
+      {{"CB0505", "size-vs-shape", Severity::kError, RuleClass::kInvalid,
+        "a tensor's bytes are what its shape and dtype need", "7c 9b"},
+       {"/submodels/*/inputs,outputs/*/shape,dtype,size,layout", "/params/*/shape,dtype,length"},
+       &check_size_of_shape},
+      {{"CB0510", "submodel-outside-global", Severity::kError, RuleClass::kInvalid,
+        "every region lies inside its parent", "7b", Maturity::kPreview},
+       {kRegionPlace, "/memory/regions/*/parent"},
+       &check_region_parent},
+  };
 }
 
 }  // namespace calkit::lint

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "calkit/base/checked.h"
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -45,8 +45,6 @@ void report_overlaps(Check& check, const std::vector<Place>& places, Start start
     furthest = &place;
   }
 }
-
-}  // namespace
 
 void check_param_in_file(Check& check) {
   check.each_param([&](const calbin::Param& param, const std::string& pointer) {
@@ -102,6 +100,25 @@ void check_param_region(Check& check) {
         {fmt::format("the parameter blocks do not fit reservation '{}'", id), fmt::format("{} B of blocks", sum),
          fmt::format("{} B", region->size), "enlarge the reservation, or correct the memory plan"});
   }
+}
+
+}  // namespace
+
+std::vector<Rule> param_rules() {
+  return {
+      {{"CB0601", "param-past-file", Severity::kBlocker, RuleClass::kInvalid, "every parameter lies inside its file",
+        "8e"},
+       {"/params/*/file,offset,length", "/files/*/id,size"},
+       &check_param_in_file},
+      {{"CB0602", "param-overlap", Severity::kError, RuleClass::kInvalid, "no two parameters share bytes, unless tied",
+        "8e"},
+       {"/params/*/file,offset,tied_to", kParamPlace},
+       &check_param_overlap},
+      {{"CB0605", "param-region-fit", Severity::kBlocker, RuleClass::kInvalid,
+        "parameter blocks fit a parameter reservation of their chip", "7a 7i"},
+       {kParamPlace, kRegionPlace},
+       &check_param_region},
+  };
 }
 
 }  // namespace calkit::lint

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -45,8 +45,6 @@ bool has_type(const calbin::Description& d, std::string_view type) {
     if (meaning(submodel.type) == type) return true;
   return false;
 }
-
-}  // namespace
 
 void check_submodel_type(Check& check) {
   check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
@@ -123,6 +121,33 @@ void check_submodel_twins(Check& check) {
       check.report(pointer, {fmt::format("'{}' and '{}' cannot be told apart", at->second, s.name), key,
                              "submodels that differ in type, batch, context, tokens or chips", "remove one of them"});
   });
+}
+
+}  // namespace
+
+std::vector<Rule> submodel_rules() {
+  return {
+      {{"CB0301", "submodel-type-unknown", Severity::kBlocker, RuleClass::kInvalid,
+        "every submodel's type is prefill, decode or kv_update", "8b"},
+       {"/submodels/*/type"},
+       &check_submodel_type},
+      {{"CB0302", "prefill-typed-decode", Severity::kBlocker, RuleClass::kInvalid,
+        "a submodel's type is what it is used and shaped as", "8h 8i"},
+       {"/submodels/*/name,type,tokens", "/submodels/*/inputs/*/role,layout"},
+       &check_type_against_use},
+      {{"CB0304", "model-name-not-exact", Severity::kBlocker, RuleClass::kIncompatible,
+        "the service's model names are in the package, to the last character", "8c 9a"},
+       {"/submodels/*/name,type"},
+       &check_model_name},
+      {{"CB0306", "submodel-missing", Severity::kBlocker, RuleClass::kIncompatible,
+        "the package has each type of submodel the service binds", "7c"},
+       {"/submodels/*/name,type"},
+       &check_submodel_present},
+      {{"CB0307", "submodel-duplicate", Severity::kError, RuleClass::kInvalid,
+        "submodels can be told apart by name and by shape", "8b"},
+       {"/submodels/*/name,type,batch,context,tokens,chips"},
+       &check_submodel_twins},
+  };
 }
 
 }  // namespace calkit::lint

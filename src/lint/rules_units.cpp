@@ -6,7 +6,7 @@
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 
@@ -31,8 +31,6 @@ std::string kib_note(std::string_view text, std::uint64_t device) {
   if (!kib.bytes || *kib.bytes > device) return "ask the producer for the unit";
   return fmt::format("would be {} if KiB: ask the producer, the text is not rewritten", format_bytes(*kib.bytes));
 }
-
-}  // namespace
 
 void check_unit_present(Check& check) {
   const auto* text = declared(check);
@@ -105,6 +103,29 @@ void check_totals(Check& check) {
                              fmt::format("{} B ({})", memory.device_required, format_bytes(memory.device_required)),
                              fmt::format("{} B ({}), within {} B of guard", sum, format_bytes(sum), slack),
                              "state the memory of the whole device: all chips, all reservations"});
+}
+
+}  // namespace
+
+std::vector<Rule> unit_rules() {
+  return {
+      {{"CB0801", "unit-missing", Severity::kBlocker, RuleClass::kInvalid, "the producer's memory text has a unit",
+        "8g"},
+       {"/memory/declared_text"},
+       &check_unit_present},
+      {{"CB0802", "unit-unknown", Severity::kError, RuleClass::kMalformed,
+        "the producer's memory text is a number and a known unit", "8g"},
+       {"/memory/declared_text"},
+       &check_unit_known},
+      {{"CB0803", "unit-implausible", Severity::kBlocker, RuleClass::kInvalid,
+        "the required memory is not more than the device has", "8g 8i"},
+       {"/memory/declared_text,device_required"},
+       &check_unit_plausible},
+      {{"CB0805", "total-inconsistent", Severity::kError, RuleClass::kInvalid,
+        "the required memory is the producer's text and the sum of the regions", "8g 7i"},
+       {"/memory/declared_text,device_required", kRegionPlace},
+       &check_totals},
+  };
 }
 
 }  // namespace calkit::lint

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "checks.h"
+#include "families.h"
 
 namespace calkit::lint {
 

@@ -178,6 +178,62 @@ struct Golden {
   bool operator==(const Golden&) const = default;
 };
 
+/// The control program of each chip (one ELF image) and where it is loaded.
+struct Ccu {
+  std::string elf;      ///< file id, role ccu-elf
+  std::string machine;  ///< "riscv", "aarch64", ...: the name the device profile knows it by
+  int elf_class = 64;   ///< 32 or 64
+  bool little_endian = true;
+  std::uint64_t flags = 0;  ///< e_flags
+  std::string load_region;  ///< region id, kind ccu
+  bool operator==(const Ccu&) const = default;
+};
+/// One way from chip to chip.
+struct Route {
+  std::int64_t from = 0, to = 0;
+  bool operator==(const Route&) const = default;
+};
+/// The helper that moves data between chips.
+struct D2d {
+  std::string helper;  ///< file id, role d2d-helper; empty: none
+  bool required = false;
+  std::vector<Route> routes;
+  bool operator==(const D2d&) const = default;
+};
+/// One way to quantise weights and activations; params name it by id in `quant_ref`.
+struct QuantScheme {
+  std::string id;  ///< "w8a8"
+  std::int64_t weight_bits = 16;
+  bool weight_signed = true, symmetric = true;
+  std::string granularity = "tensor";  ///< tensor, channel, group
+  std::int64_t group = 0;              ///< elements of one group along `axis`; 0 unless granularity is group
+  std::int64_t axis = 0;               ///< of the weight's logical shape that the scales run along
+  std::int64_t act_bits = 16;
+  bool act_dynamic = false;
+  std::string act_granularity = "tensor";  ///< tensor, token
+  std::string scale_dtype;                 ///< "f32", "bf16", "f16"
+  std::string zero_point_dtype;            ///< empty: none (symmetric)
+  bool operator==(const QuantScheme&) const = default;
+};
+struct Quant {
+  std::vector<QuantScheme> schemes;
+  std::map<std::string, std::string>
+      ops;                         ///< op kind or name ("MatMul", "router", "norm") -> scheme id, "bf16" or "f32"
+  std::string calibration_digest;  ///< of the calibration set; empty: none
+  /// Parameter name -> names of the parameters that hold its scales and zero points.
+  struct Scales {
+    std::string scale, zero_point;
+    bool operator==(const Scales&) const = default;
+  };
+  std::map<std::string, Scales> scales;
+  bool operator==(const Quant&) const = default;
+};
+/// A DSSE envelope over an in-toto statement whose subjects are the listed files.
+struct Signature {
+  std::string file, key_id;  ///< file id
+  bool operator==(const Signature&) const = default;
+};
+
 /// The whole description.
 struct Description {
   std::string name, version;
@@ -194,6 +250,11 @@ struct Description {
   Kv kv;
   Provenance provenance;
   std::vector<Golden> golden;
+  std::optional<Ccu> ccu;
+  std::optional<D2d> d2d;
+  std::optional<Quant> quant;
+  std::vector<Signature> signatures;
+  std::string seal;  ///< "sha256:<hex>" over the canonical form without `seal` (seal_of()); empty: none
 
   const PackageFile* file(std::string_view id) const;
   const Region* region(std::string_view id) const;

@@ -22,6 +22,9 @@ enum class RuleClass { kMalformed, kInvalid, kIncompatible, kPolicy };
 std::string_view severity_name(Severity severity);
 std::string_view class_name(RuleClass rule_class);
 
+/// A preview rule reports as any other but never fails a run; it becomes stable in a later minor release.
+enum class Maturity { kStable, kPreview };
+
 struct RuleInfo {
   std::string_view id;    ///< "CB0501"; never reused
   std::string_view name;  ///< "tensor-outside-region"
@@ -29,6 +32,7 @@ struct RuleInfo {
   RuleClass rule_class = RuleClass::kInvalid;
   std::string_view summary;  ///< one sentence: what must hold
   std::string_view origin;   ///< code of the method's sentence, "8e"
+  Maturity maturity = Maturity::kStable;
 };
 /// All rules, sorted by id.
 std::vector<RuleInfo> rules();

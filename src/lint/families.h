@@ -1,0 +1,37 @@
+#pragma once
+/// The rows of the rule table, a file for each family or part of one: the checks stand beside their rows.
+#include "check.h"
+
+namespace calkit::lint {
+
+std::vector<Rule> file_rules();         ///< 01 files and hashes
+std::vector<Rule> description_rules();  ///< 02 description, numbers, versions
+std::vector<Rule> submodel_rules();     ///< 03 submodel type and name
+std::vector<Rule> contract_rules();     ///< 04 contract with the service manifest
+std::vector<Rule> memory_rules();       ///< 05 memory and addresses
+std::vector<Rule> capacity_rules();     ///< 05 what fits, and what the ops touch
+std::vector<Rule> param_rules();        ///< 06 parameters
+std::vector<Rule> alias_rules();        ///< 07 aliasing
+std::vector<Rule> lifetime_rules();     ///< 07 buffers over the op order
+std::vector<Rule> unit_rules();         ///< 08 units
+std::vector<Rule> chip_rules();         ///< 09 chips and partition
+std::vector<Rule> command_rules();      ///< 10 commands and ELF
+std::vector<Rule> provenance_rules();   ///< 11 provenance and hygiene
+std::vector<Rule> golden_rules();       ///< 12 golden
+std::vector<Rule> quant_rules();        ///< 13 quantisation
+
+// The facts that rows of several families need.
+inline constexpr std::string_view kFilePlace = "/files/*/path";
+inline constexpr std::string_view kRegionPlace = "/memory/regions/*/id,chip,space,kind,base,size";
+inline constexpr std::string_view kParamPlace = "/params/*/region,chip,base,length";
+inline constexpr std::string_view kTensorPlace = "/submodels/*/inputs,outputs/*/name,region,chip,base,size,pingpong";
+inline constexpr std::string_view kNames = "/submodels/*/name";
+inline constexpr std::string_view kOpLists = "/submodels/*/oplist,batch,tokens";
+inline constexpr std::string_view kCsrPlace = "/submodels/*/csr/*/base,width_bits,count";
+
+/// The rule that tells why the description could not be read at all; empty when it could.
+std::string_view rule_of_unreadable(const Facts& facts);
+/// DRAM bytes that the regions of these kinds cover on one chip; bytes of nested or shared regions count once.
+std::uint64_t covered_bytes(Check& check, std::int64_t chip, const std::vector<std::string_view>& kinds);
+
+}  // namespace calkit::lint
