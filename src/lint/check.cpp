@@ -72,7 +72,9 @@ bool Check::usable(std::string_view pointer) const {
 void Check::add(Severity severity, std::string pointer, Said said) {
   const bool wanted = facts_.document && findings_.size() < kMaxFindingsPerRule;
   const std::uint32_t line = wanted ? calbin::line_of(*facts_.document, pointer) : 0;
-  report_in(kDescriptionFile, std::move(pointer), line, std::move(said), severity);
+  const std::size_t before = findings_.size();
+  report_in(kDescriptionFile, pointer, line, std::move(said), severity);
+  if (findings_.size() > before) findings_.back().canonical = std::move(pointer);
 }
 
 void Check::report_in(std::string file, std::string pointer, std::uint32_t line, Said said, Severity severity) {
@@ -80,8 +82,17 @@ void Check::report_in(std::string file, std::string pointer, std::uint32_t line,
     ++unlisted_;
     return;
   }
-  findings_.push_back({std::string(rule_.info.id), severity, std::move(file), std::move(pointer), line,
-                       std::move(said.message), std::move(said.found), std::move(said.limit), std::move(said.fix)});
+  Finding finding;
+  finding.rule = rule_.info.id;
+  finding.severity = severity;
+  finding.file = std::move(file);
+  finding.pointer = std::move(pointer);
+  finding.line = line;
+  finding.message = std::move(said.message);
+  finding.found = std::move(said.found);
+  finding.limit = std::move(said.limit);
+  finding.fix = std::move(said.fix);
+  findings_.push_back(std::move(finding));
 }
 
 void Check::not_applicable(std::string reason) {

@@ -54,7 +54,9 @@ struct Finding {
   Severity severity = Severity::kError;  ///< at most the rule's own
   std::string file;                      ///< relative to the package
   std::string pointer;                   ///< JSON pointer inside `file`; empty: the file itself
+  std::string canonical;                 ///< JSON pointer in the canonical form; empty: the finding is about a file
   std::uint32_t line = 0;                ///< 0: no line to point at
+  std::optional<std::uint64_t> byte;     ///< offset inside a binary `file`
   std::string message, found, limit, fix;
 };
 
