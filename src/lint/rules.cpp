@@ -44,8 +44,8 @@ std::string_view rule_page(std::string_view id) {
 std::string ruleset_digest() {
   Sha256 hash;
   for (const auto& rule : rule_table())
-    hash.update(fmt::format("{}\t{}\t{}\t{}\t{}\n", rule.info.id, rule.info.name, severity_name(rule.info.severity),
-                            class_name(rule.info.rule_class), rule.info.summary));
+    hash.update(fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", rule.info.id, rule.info.name, severity_name(rule.info.severity),
+                            class_name(rule.info.rule_class), maturity_name(rule.info.maturity), rule.info.summary));
   return "sha256:" + hash.hex();
 }
 
@@ -61,6 +61,10 @@ std::string_view severity_name(Severity severity) {
       break;
   }
   return "blocker";
+}
+
+std::string_view maturity_name(Maturity maturity) {
+  return maturity == Maturity::kStable ? "stable" : "preview";
 }
 
 std::string_view class_name(RuleClass rule_class) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "calkit/lint/policy.h"
 #include "families.h"
+#include "identity.h"
 
 namespace calkit::lint {
 
@@ -26,14 +28,6 @@ std::string package_name(const std::filesystem::path& path) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(path, error).lexically_normal();
   return absolute.has_filename() ? absolute.filename().string() : absolute.parent_path().filename().string();
-}
-
-Verdict verdict_of(const Report& report) {
-  const bool open = std::any_of(report.rules.begin(), report.rules.end(), [](const RuleOutcome& outcome) {
-    return outcome.status == RuleStatus::kNotEvaluated && outcome.rule.severity >= Severity::kError;
-  });
-  if (open) return Verdict::kIncomplete;
-  return report.count(Severity::kError) + report.count(Severity::kBlocker) > 0 ? Verdict::kFail : Verdict::kPass;
 }
 
 }  // namespace
@@ -60,13 +54,17 @@ Result<Report> run(const Inputs& inputs) {
   std::stable_sort(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.rule, a.file, a.line, a.pointer) < std::tie(b.rule, b.file, b.line, b.pointer);
   });
-  report.verdict = verdict_of(report);
+  identify(facts, report.findings);
+  for (const auto& submodel : facts.description().submodels) report.submodels.push_back(submodel.name);
+  CALKIT_TRY(const auto all, choose_rules({}, {}));
+  judge(report, {}, all, nullptr, {});
   return report;
 }
 
 std::uint64_t Report::count(Severity severity) const {
-  return static_cast<std::uint64_t>(std::count_if(
-      findings.begin(), findings.end(), [&](const Finding& finding) { return finding.severity == severity; }));
+  return static_cast<std::uint64_t>(std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return counts(finding) && finding.severity == severity;
+  }));
 }
 
 std::uint64_t Report::count(RuleStatus status) const {
