@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
+#include "calkit/base/checked.h"
 #include "fd.h"
 
 namespace calkit {
@@ -33,12 +35,32 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::from_fd(int fd, const std:
   return std::shared_ptr<const MappedFile>(std::move(file));
 }
 
+std::shared_ptr<const MappedFile> MappedFile::part_of(std::shared_ptr<const MappedFile> whole, std::uint64_t offset,
+                                                      std::uint64_t length) {
+  assert(range_inside(offset, length, whole->size()));
+  std::shared_ptr<MappedFile> part(new MappedFile());
+  part->data_ = whole->data_ + offset;
+  part->size_ = length;
+  part->whole_ = std::move(whole);
+  part->whole_offset_ = offset;
+  return part;
+}
+
+std::shared_ptr<const MappedFile> MappedFile::in_memory(std::shared_ptr<const std::string> bytes) {
+  std::shared_ptr<MappedFile> file(new MappedFile());
+  file->data_ = reinterpret_cast<const std::byte*>(bytes->data());
+  file->size_ = bytes->size();
+  file->memory_ = std::move(bytes);
+  return file;
+}
+
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(size_));
+  if (data_ && !whole_ && !memory_) ::munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(size_));
 }
 
 void MappedFile::release(std::uint64_t offset, std::uint64_t length) const {
-  if (!data_ || offset >= size_ || length == 0) return;
+  if (!data_ || memory_ || offset >= size_ || length == 0) return;
+  if (whole_) return whole_->release(whole_offset_ + offset, std::min(length, size_ - offset));
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t begin = offset / page * page;
   const std::uint64_t end = offset + std::min(length, size_ - offset);

@@ -17,17 +17,23 @@ namespace calkit {
 /// Reads a whole regular file. kInput: missing, not a regular file, larger than max_bytes. Never blocks on a FIFO.
 Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes = 256ull << 20);
 
-/// A read-only mapping of a regular file; the bytes live as long as the object (shared_ptr it).
+/// The bytes of a file, read-only: a mapping of its own, a part of another mapping, or memory. They live as long as the
+/// object (shared_ptr it).
 class MappedFile {
  public:
   static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path);
+  /// The bytes at [offset, offset + length) of `whole`, where they must lie; the part keeps the whole alive.
+  static std::shared_ptr<const MappedFile> part_of(std::shared_ptr<const MappedFile> whole, std::uint64_t offset,
+                                                   std::uint64_t length);
+  static std::shared_ptr<const MappedFile> in_memory(std::shared_ptr<const std::string> bytes);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::uint64_t size() const { return size_; }
-  /// Tells the kernel that these pages are not needed for now; they come back from the file when touched.
+  /// Tells the kernel that these pages are not needed for now; they come back from the file when touched. Bytes in
+  /// memory stay.
   void release(std::uint64_t offset, std::uint64_t length) const;
 
  private:
@@ -36,6 +42,9 @@ class MappedFile {
   MappedFile() = default;
   const std::byte* data_ = nullptr;
   std::uint64_t size_ = 0;
+  std::shared_ptr<const MappedFile> whole_;  ///< what this is a part of
+  std::uint64_t whole_offset_ = 0;
+  std::shared_ptr<const std::string> memory_;
 };
 
 /// A folder that nothing opened through it can leave: openat2(RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS), or a walk
@@ -59,10 +68,11 @@ class Root {
   using ChunkSink = std::function<Status(std::span<const std::byte>)>;
   /// Hands the file over in pieces of at most 1 MiB; kInput when it changed meanwhile.
   Status read_chunks(std::string_view relative, const ChunkSink& sink) const;
+  /// A descriptor of the file, for reading; the caller closes it.
+  Result<int> open_fd(std::string_view relative) const;
 
  private:
   Root() = default;
-  Result<int> open_fd(std::string_view relative) const;
   int fd_ = -1;
   std::filesystem::path path_;
 };
