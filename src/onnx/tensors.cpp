@@ -77,6 +77,10 @@ Result<std::shared_ptr<const MappedFile>> ExternalFiles::map(const std::string& 
     CALKIT_TRY(Root opened, Root::open(folder_));
     root_ = std::move(opened);
   }
+  CALKIT_TRY(const auto info, root_->stat(location));
+  if (info.links > 1)  // its other name may lie outside the folder, as a symbolic link's target may
+    return input_error((folder_ / location).string(), {}, fmt::format("a file of {} names (hard links)", info.links),
+                       "a file of its own", "copy the weights into the model's folder");
   CALKIT_TRY(auto mapped, root_->map(location));
   maps_[location] = mapped;
   return mapped;

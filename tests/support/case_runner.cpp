@@ -1,5 +1,6 @@
 // case_runner CALKIT DATA CASE...: runs CLI cases (format: tests/cli/README.md), each in an empty folder of its own.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,11 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kTimeLimit = std::chrono::seconds(60);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr long kMemoryLimitKiB = 0;  // a sanitizer's own memory says nothing
+#else
+constexpr long kMemoryLimitKiB = 256 << 10;
+#endif
 
 struct Case {
   fs::path path;
@@ -123,11 +129,12 @@ Outcome run_shell(const fs::path& dir, const std::string& script, const fs::path
   if (child == 0) become_shell(dir, script, out, err);
   Outcome outcome;
   int status = 0;
+  rusage usage{};
   const auto end = std::chrono::steady_clock::now() + kTimeLimit;
-  while (waitpid(child, &status, WNOHANG) == 0) {
+  while (wait4(child, &status, WNOHANG, &usage) == 0) {
     if (std::chrono::steady_clock::now() > end) {
       kill(-child, SIGKILL);
-      waitpid(child, &status, 0);
+      wait4(child, &status, 0, &usage);
       outcome.failure = "took longer than 60 s";
       break;
     }
@@ -135,6 +142,8 @@ Outcome run_shell(const fs::path& dir, const std::string& script, const fs::path
   }
   if (outcome.failure.empty() && WIFSIGNALED(status))
     outcome.failure = "died by signal " + std::to_string(WTERMSIG(status));
+  if (kMemoryLimitKiB > 0 && usage.ru_maxrss > kMemoryLimitKiB)
+    outcome.failure = "held " + std::to_string(usage.ru_maxrss >> 10) + " MiB of memory";
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   // A shell tells a child's death by a signal as 128 + its number; 130 is our own code for an interrupt.
   if (outcome.exit_code > 128 && outcome.exit_code != 130)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes src/hf/unicode_table.inc and src/hf/unicode_nfc_table.inc by asking the peer (Hugging Face tokenizers, pinned in
+"""Writes src/hf/unicode_table.inc and src/base/unicode_nfc_table.inc by asking the peer (Hugging Face tokenizers, pinned in
 requirements.txt) about every code point.
 
 The patterns and the normaliser of a tokenizer.json mean what the peer's engines mean by them, so its tables decide which code
 points are letters, digits or white space and which compose, not those of a library that happens to be installed. The two
 differ: the peer's regular expressions know Unicode 16, its normaliser Unicode 9.
-usage: make_unicode_table.py src/hf | make_unicode_table.py --check src/hf
+usage: make_unicode_table.py src | make_unicode_table.py --check src
 """
 import os
 import sys
@@ -165,7 +165,7 @@ def main():
     check = sys.argv[1:2] == ["--check"]
     if len(sys.argv) != (3 if check else 2):
         sys.exit(__doc__)
-    for name, make in (("unicode_table.inc", generate), ("unicode_nfc_table.inc", generate_nfc)):
+    for name, make in (("hf/unicode_table.inc", generate), ("base/unicode_nfc_table.inc", generate_nfc)):
         path = os.path.join(sys.argv[-1], name)
         text = make()
         if not check:
