@@ -7,6 +7,7 @@
 
 #include "../support/package_builder.cpp"
 #include "calkit/emulator/emulator.h"
+#include "scratch_file.h"
 
 namespace {
 
@@ -15,19 +16,6 @@ using calkit::testing_support::PackageShape;
 using calkit::testing_support::TestPackage;
 
 constexpr std::int64_t kLimit = 5'000'000'000;
-
-const fs::path& scratch_folder() {
-  static const fs::path folder = [] {
-    std::string pattern = (fs::temp_directory_path() / "calkit-fuzz-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    std::atexit([] {
-      std::error_code ignored;
-      fs::remove_all(scratch_folder(), ignored);
-    });
-    return fs::path(pattern);
-  }();
-  return folder;
-}
 
 /// The calls of one decode; each checks that the kind is one of the header's.
 class Run {
@@ -97,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const TestPackage good = calkit::testing_support::good_package({8, 8, 2, 1, 0});
   TestPackage package = good;
   package.decode = std::move(*list);
-  package.write(scratch_folder());
-  Run().package(scratch_folder());
+  package.write(calkit::fuzz::scratch_folder());
+  Run().package(calkit::fuzz::scratch_folder());
   return 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// For targets whose parser takes a path: one scratch file serves all runs of the process.
+/// For targets whose parser takes a path: one scratch file or folder serves all runs of the process. It lies in memory
+/// where the system has a place for that.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,23 +11,34 @@
 
 namespace calkit::fuzz {
 
-/// Writes the input to the scratch file and returns its path.
-inline const std::filesystem::path& as_file(const std::uint8_t* data, std::size_t size) {
+/// A folder that is removed when the process ends well.
+inline const std::filesystem::path& scratch_folder() {
   struct Scratch {
     std::filesystem::path path;
     Scratch() {
-      std::string name = (std::filesystem::temp_directory_path() / "calkit-fuzz-XXXXXX").string();
-      ::close(::mkstemp(name.data()));
+      const std::filesystem::path memory = "/dev/shm";
+      const bool usable = ::access(memory.c_str(), W_OK) == 0;
+      std::string name = ((usable ? memory : std::filesystem::temp_directory_path()) / "calkit-fuzz-XXXXXX").string();
+      if (::mkdtemp(name.data()) == nullptr) ::abort();
       path = name;
     }
-    ~Scratch() { std::filesystem::remove(path); }
+    ~Scratch() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
   };
-  static const Scratch file;
-  if (FILE* out = std::fopen(file.path.c_str(), "wb")) {
+  static const Scratch folder;
+  return folder.path;
+}
+
+/// Writes the input to the scratch file and returns its path.
+inline const std::filesystem::path& as_file(const std::uint8_t* data, std::size_t size) {
+  static const std::filesystem::path file = scratch_folder() / "input";
+  if (FILE* out = std::fopen(file.c_str(), "wb")) {
     std::fwrite(data, 1, size, out);
     std::fclose(out);
   }
-  return file.path;
+  return file;
 }
 
 }  // namespace calkit::fuzz
