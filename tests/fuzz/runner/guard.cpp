@@ -40,6 +40,7 @@ struct State {
   const std::uint8_t* data = nullptr;
   std::size_t size = 0;
   std::atomic<bool> running = false, saved = false;
+  bool bounded = false;
   std::atomic<std::uint64_t> live = 0, peak = 0, start = 0, most = UINT64_MAX;
   std::uint64_t began_cpu = 0;
   unsigned wall_ticks = 0;
@@ -143,6 +144,11 @@ void install_guard(const std::string& program, const std::string& folder, const 
   ::setitimer(ITIMER_REAL, &second, nullptr);
 }
 
+void bound_memory() {
+  state.bounded = memory_is_bounded();
+  used = {};
+}
+
 void execute(const std::uint8_t* bytes, std::size_t size) {
   // A block of exactly this size, so that a byte read behind the end is seen.
   const std::unique_ptr<std::uint8_t[]> copy(new std::uint8_t[size]);
@@ -154,7 +160,7 @@ void execute(const std::uint8_t* bytes, std::size_t size) {
   state.start = state.live.load();
   state.peak = state.live.load();
   state.began_cpu = cpu_now();
-  state.most = state.bounds.memory_base + state.bounds.memory_per_byte * size;
+  if (state.bounded) state.most = state.bounds.memory_base + state.bounds.memory_per_byte * size;
   previous = 0;
   state.running = true;
   LLVMFuzzerTestOneInput(data, size);

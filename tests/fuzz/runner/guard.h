@@ -19,9 +19,11 @@ struct Usage {
   std::uint64_t slowest_ns = 0;  ///< CPU time of the slowest execution
 };
 
-/// Once, before the first execution.
+/// Once, before the first execution. Memory is not bounded until bound_memory(), so that what a first use builds for
+/// good is not held against an input.
 /// @param program how to call this program again; @param folder where a failing input goes
 void install_guard(const std::string& program, const std::string& folder, const Bounds& bounds);
+void bound_memory();
 /// Runs the target on one input.
 void execute(const std::uint8_t* data, std::size_t size);
 const Usage& usage();

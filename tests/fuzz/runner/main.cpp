@@ -156,7 +156,12 @@ int main(int argc, char** argv) {
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
-  for (const Bytes& bytes : corpus) calkit::fuzz::execute(bytes.data(), bytes.size());
+  const auto replay = [&] {
+    for (const Bytes& bytes : corpus) calkit::fuzz::execute(bytes.data(), bytes.size());
+  };
+  replay();
+  calkit::fuzz::bound_memory();
+  replay();
   calkit::fuzz::take_new_edges();
   std::uint64_t run = 0;
   for (; run < options.runs; ++run) {
