@@ -7,12 +7,12 @@
 #include "calkit/base/document.h"
 #include "calkit/base/files.h"
 #include "calkit/base/text.h"
+#include "calkit/base/unicode.h"
 #include "tokenizer_added.h"
 #include "tokenizer_bpe.h"
 #include "tokenizer_bytes.h"
 #include "tokenizer_parts.h"
 #include "tokenizer_split.h"
-#include "unicode_nfc.h"
 
 namespace calkit::hf {
 

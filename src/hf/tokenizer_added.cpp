@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "unicode_nfc.h"
 #include "unicode_table.h"
 
 namespace calkit::hf {

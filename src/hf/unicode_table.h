@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "calkit/base/unicode.h"
+
 namespace calkit::hf {
 
 struct CodeRange {
@@ -20,14 +22,7 @@ std::span<const CodeRange> unicode_ranges(std::string_view name);
 /// True if one of the ranges holds the code point.
 bool in_ranges(std::span<const CodeRange> ranges, char32_t c);
 
-/// The code point that starts at `at` of valid UTF-8, and its length in bytes.
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t bytes = 0;
-};
-CodePoint code_point_at(std::string_view text, std::size_t at);
 /// The code point that ends just before `at` (> 0).
 CodePoint code_point_before(std::string_view text, std::size_t at);
-void append_utf8(std::string& out, char32_t c);
 
 }  // namespace calkit::hf

@@ -1,14 +1,12 @@
-#include "unicode_nfc.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "unicode_table.h"
+#include "calkit/base/unicode.h"
 
-namespace calkit::hf {
+namespace calkit {
 namespace {
 
 struct CombiningRange {
@@ -149,6 +147,35 @@ bool is_inert(char32_t c) {
 
 }  // namespace
 
+CodePoint code_point_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const auto tail = [&](std::size_t i) { return static_cast<char32_t>(byte(i) & 0x3f); };
+  const char32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xe0) return {((lead & 0x1f) << 6) | tail(1), 2};
+  if (lead < 0xf0) return {((lead & 0x0f) << 12) | (tail(1) << 6) | tail(2), 3};
+  return {((lead & 0x07) << 18) | (tail(1) << 12) | (tail(2) << 6) | tail(3), 4};
+}
+
+void append_utf8(std::string& out, char32_t c) {
+  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xc0 | (c >> 6));
+    put(0x80 | (c & 0x3f));
+  } else if (c < 0x10000) {
+    put(0xe0 | (c >> 12));
+    put(0x80 | ((c >> 6) & 0x3f));
+    put(0x80 | (c & 0x3f));
+  } else {
+    put(0xf0 | (c >> 18));
+    put(0x80 | ((c >> 12) & 0x3f));
+    put(0x80 | ((c >> 6) & 0x3f));
+    put(0x80 | (c & 0x3f));
+  }
+}
+
 std::string nfc(std::string_view text) {
   bool inert = true;
   for (std::size_t at = 0; at < text.size() && inert;) {
@@ -168,4 +195,4 @@ std::string nfc(std::string_view text) {
   return compose_all(marks);
 }
 
-}  // namespace calkit::hf
+}  // namespace calkit
