@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "calkit/base/hash.h"
-#include "calkit/base/process.h"
 
 namespace calkit::calbin {
 
@@ -35,61 +34,66 @@ const Submodel* Description::submodel(std::string_view exact_name) const {
   return at != submodels.end() ? &*at : nullptr;
 }
 
-Result<std::string> digest_of(const Root& root, std::string_view relative) {
-  constexpr std::uint64_t kPiece = 4ull << 20;
-  CALKIT_TRY(const auto file, root.map(relative));
-  Sha256 hash;
-  for (std::uint64_t at = 0; at < file->size(); at += kPiece) {
-    if (interrupted()) return interrupted_error();
-    const std::uint64_t count = std::min(kPiece, file->size() - at);
-    hash.update(file->bytes().subspan(at, count));
-    file->release(at, count);  // pages go as they are read: memory stays bounded
-  }
-  return "sha256:" + hash.hex();
+Result<Package> Package::open(const std::filesystem::path& path) {
+  const auto during = [&] { return fmt::format("opening the package {}", path.string()); };
+  CALKIT_TRY(auto tree, FileTree::open(path), during());
+  CALKIT_TRY(auto package, open(std::make_shared<const FileTree>(std::move(tree))), during());
+  return package;
 }
 
-Result<Package> Package::open(const std::filesystem::path& dir) {
-  const std::string name = (dir / kDescriptionFile).string();
-  CALKIT_TRY(auto root, Root::open(dir), fmt::format("opening the package {}", dir.string()));
-  CALKIT_TRY(const auto text, root.read(kDescriptionFile), fmt::format("opening the package {}", dir.string()));
-  CALKIT_TRY(auto document, parse_json(text, name), fmt::format("opening the package {}", dir.string()));
+Result<Package> Package::open(std::shared_ptr<const FileTree> tree) {
+  const std::string name = tree->name() + "/" + kDescriptionFile;
+  if (tree->find(kDescriptionFile) == nullptr)
+    return input_error(name, {}, "no such file", "a package: calbin.json at its top and the files it lists",
+                       "name the package itself, not a folder above it");
+  CALKIT_TRY(const auto text, tree->read(kDescriptionFile));
+  CALKIT_TRY(auto document, parse_json(text, name));
   Package out;
-  out.path_ = dir;
   out.document_ = std::make_shared<const Value>(std::move(document));
-  CALKIT_TRY(out.description_, parse_description(Cursor(*out.document_, name)),
-             fmt::format("opening the package {}", dir.string()));
-  out.root_ = std::make_shared<const Root>(std::move(root));
+  CALKIT_TRY(out.description_, parse_description(Cursor(*out.document_, name)));
   out.digest_ = "sha256:" + sha256_hex(text);
+  out.tree_ = std::move(tree);
   return out;
+}
+
+std::string Package::place_of(const PackageFile& file) const {
+  return tree_->name() + "/" + file.path;
 }
 
 Result<std::shared_ptr<const MappedFile>> Package::map(std::string_view file_id) const {
   const auto* file = description_.file(file_id);
   if (file == nullptr)
-    return input_error((path_ / kDescriptionFile).string(), "/files", fmt::format("no file with id '{}'", file_id),
+    return input_error(tree_->name() + "/" + kDescriptionFile, "/files", fmt::format("no file with id '{}'", file_id),
                        "an id of /files");
-  CALKIT_TRY(auto mapped, root_->map(file->path), fmt::format("mapping file '{}' of the package", file_id));
+  CALKIT_TRY(auto mapped, tree_->map(file->path), fmt::format("mapping file '{}' of the package", file_id));
   if (mapped->size() != file->size)
-    return input_error((path_ / file->path).string(), "size", fmt::format("{} bytes", mapped->size()),
+    return input_error(place_of(*file), "size", fmt::format("{} bytes", mapped->size()),
                        fmt::format("{} bytes, as calbin.json says", file->size), "the file was cut or replaced");
   return mapped;
 }
 
 Status Package::verify_files() const {
+  std::vector<std::string> paths;
   for (const auto& file : description_.files) {
-    const std::string name = (path_ / file.path).string();
-    auto info = root_->stat(file.path);
-    if (!info.ok()) {
-      if (file.optional) continue;
-      return std::move(info).error().during(fmt::format("verifying file '{}' of the package", file.id));
-    }
-    if (info->bytes != file.size)
-      return input_error(name, "size", fmt::format("{} bytes", info->bytes),
+    const TreeEntry* entry = tree_->find(file.path);
+    if (entry == nullptr && file.optional) continue;
+    if (entry != nullptr && entry->kind == EntryKind::kFile && entry->bytes != file.size)
+      return input_error(place_of(file), "size", fmt::format("{} bytes", entry->bytes),
                          fmt::format("{} bytes, as calbin.json says", file.size), "the file was cut or replaced");
-    CALKIT_TRY(const auto digest, digest_of(*root_, file.path),
-               fmt::format("verifying file '{}' of the package", file.id));
+    paths.push_back(file.path);
+  }
+  CALKIT_TRY(const TreeDigests digests, tree_->hash(paths, {}));
+  for (const auto& file : description_.files) {
+    const auto at = digests.find(file.path);
+    if (at == digests.end()) continue;
+    if (at->second.error)
+      return Error(*at->second.error).during(fmt::format("verifying file '{}' of the package", file.id));
+    if (!at->second.changed.empty())
+      return input_error(place_of(file), {}, "a file that changed while it was read: " + at->second.changed,
+                         "a file at rest", "wait until whoever writes it is done");
+    const std::string digest = "sha256:" + at->second.sha256;
     if (digest != file.digest)
-      return input_error(name, "digest", digest, file.digest + ", as calbin.json says",
+      return input_error(place_of(file), "digest", digest, file.digest + ", as calbin.json says",
                          "the file was changed after the package was made");
   }
   return {};

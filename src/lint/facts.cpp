@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <system_error>
+#include <algorithm>
 
 #include "calkit/base/hash.h"
-#include "calkit/base/text.h"
 
 namespace calkit::lint {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -17,41 +14,57 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Looks at each component without following links, so that a link, a missing file and a folder are told apart.
-/// Nothing is opened this way: that goes through Root.
-FileFacts look_at(const Facts& facts, const std::string& path) {
-  FileFacts out;
-  out.why = path_problem(path);
-  if (!out.why.empty()) {
-    out.state = FileState::kUnsafePath;
-    return out;
+/// A folder that has no entry of its own, as in an archive of files alone.
+bool is_implied_folder(const FileTree& tree, const std::string& path) {
+  const std::string below = path + "/";
+  const auto& entries = tree.entries();
+  const auto at =
+      std::lower_bound(entries.begin(), entries.end(), below,
+                       [](const TreeEntry& entry, const std::string& wanted) { return entry.path < wanted; });
+  return at != entries.end() && at->path.starts_with(below);
+}
+
+/// A folder above the file that is a link or cannot be listed decides over the file.
+std::optional<FileFacts> look_above(const FileTree& tree, const std::string& path) {
+  for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const TreeEntry* above = tree.find(std::string_view(path).substr(0, slash));
+    if (above == nullptr) continue;
+    if (above->kind == EntryKind::kLink) return FileFacts{FileState::kUnsafePath, "a part of it is a symbolic link"};
+    if (above->kind == EntryKind::kFolder && !above->what.empty())
+      return FileFacts{FileState::kUnreadable, fmt::format("folder '{}': {}", above->path, above->what)};
   }
-  fs::path at = facts.inputs.package;
-  fs::file_status status;
-  for (const auto& part : split(path, '/')) {
-    at /= part;
-    std::error_code error;
-    status = fs::symlink_status(at, error);
-    if (fs::is_symlink(status)) {
-      out.state = FileState::kUnsafePath;
-      out.why = "a part of it is a symbolic link";
-      return out;
-    }
-    if (!fs::exists(status)) return out;
+  return std::nullopt;
+}
+
+FileFacts look_at(const FileTree& tree, const std::string& path) {
+  if (std::string why = path_problem(path); !why.empty()) return {FileState::kUnsafePath, std::move(why)};
+  if (auto above = look_above(tree, path)) return *above;
+  const TreeEntry* entry = tree.find(path);
+  if (entry == nullptr)
+    return is_implied_folder(tree, path) ? FileFacts{FileState::kNotRegular, "a folder"} : FileFacts{};
+  switch (entry->kind) {
+    case EntryKind::kLink:
+      return {FileState::kUnsafePath, "it is a symbolic link"};
+    case EntryKind::kFolder:
+      return {FileState::kNotRegular, "a folder"};
+    case EntryKind::kSpecial:
+      return {FileState::kNotRegular, entry->what};
+    case EntryKind::kFile:
+      break;
   }
-  const auto info = facts.root->stat(path);
-  if (info.ok()) {
-    out.state = FileState::kPresent;
-    out.bytes = info->bytes;
-  } else {
-    out.state = FileState::kNotRegular;
-    out.why = fs::is_directory(status) ? "a folder" : info.error().message;
-  }
-  return out;
+  return {FileState::kPresent, {}, entry->bytes, entry->links};
+}
+
+Result<std::shared_ptr<const FileTree>> open_tree(const Inputs& inputs) {
+  if (inputs.tree) return inputs.tree;
+  FileTree::Options options;
+  options.progress = inputs.progress;
+  CALKIT_TRY(auto tree, FileTree::open(inputs.package, options));
+  return std::make_shared<const FileTree>(std::move(tree));
 }
 
 void read_oplist(const Facts& facts, OpListFacts& out) {
-  auto text = facts.root->read(out.path);
+  auto text = facts.tree->read(out.path);
   if (!text.ok()) {
     out.error = text.error().message;
     return;
@@ -102,10 +115,16 @@ Result<Facts> gather(const Inputs& inputs) {
   } else {
     CALKIT_TRY(facts.profile, manifest::default_device_profile());
   }
-  CALKIT_TRY(auto root, Root::open(inputs.package), fmt::format("opening the package {}", inputs.package.string()));
-  facts.root = std::move(root);
-
-  auto text = facts.root->read(kDescriptionFile);
+  if (inputs.support) {
+    facts.support = *inputs.support;
+  } else {
+    CALKIT_TRY(facts.support, manifest::default_support_matrix());
+  }
+  if (inputs.baseline) {
+    CALKIT_TRY(facts.baseline, manifest::read_baseline_facts(*inputs.baseline), "reading --baseline");
+  }
+  CALKIT_TRY(facts.tree, open_tree(inputs), fmt::format("opening the package {}", inputs.package.string()));
+  auto text = facts.tree->read(kDescriptionFile);
   if (!text.ok()) {
     facts.unreadable = std::move(text).error();
     return facts;
@@ -123,11 +142,12 @@ Result<Facts> gather(const Inputs& inputs) {
     if (problem.kind == calbin::ProblemKind::kSchema) facts.schema_known = false;
   for (const auto& file : facts.description().files) {
     facts.file_index.emplace(file.id, facts.files.size());
-    facts.files.push_back(look_at(facts, file.path));
+    facts.files.push_back(look_at(*facts.tree, file.path));
   }
   const auto& regions = facts.description().memory.regions;
   for (std::size_t i = 0; i < regions.size(); ++i) facts.region_index.emplace(regions[i].id, i);
   gather_oplists(facts);
+  CALKIT_TRY(facts.digests, facts.tree->hash_all({0, inputs.progress}), "hashing the package");
   return facts;
 }
 

@@ -2,24 +2,27 @@
 /// What the rules look at, gathered once: the description as far as it could be read, the state of each listed file,
 /// the op lists, the service manifest and the device profile.
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "calkit/base/files.h"
+#include "calkit/base/tree.h"
 #include "calkit/calbin/oplist.h"
 #include "calkit/calbin/reading.h"
 #include "calkit/lint/lint.h"
+#include "calkit/manifest/baseline_facts.h"
 
 namespace calkit::lint {
 
 inline constexpr const char* kDescriptionFile = "calbin.json";
 
-enum class FileState { kPresent, kMissing, kNotRegular, kUnsafePath };
+enum class FileState { kPresent, kMissing, kNotRegular, kUnsafePath, kUnreadable };
 struct FileFacts {
   FileState state = FileState::kMissing;
-  std::string why;          ///< of kUnsafePath and kNotRegular
-  std::uint64_t bytes = 0;  ///< on disk, when present
+  std::string why;          ///< of all states but kPresent and kMissing
+  std::uint64_t bytes = 0;  ///< as found, when present
+  std::uint64_t links = 1;  ///< names it has on its file system
 };
 
 struct OpListFacts {
@@ -34,8 +37,11 @@ struct OpListFacts {
 struct Facts {
   Inputs inputs;
   manifest::DeviceProfile profile;
-  std::optional<Root> root;
-  std::string digest;  ///< of calbin.json
+  manifest::SupportMatrix support;
+  std::optional<manifest::BaselineFacts> baseline;  ///< nullopt: none was given
+  std::shared_ptr<const FileTree> tree;
+  TreeDigests digests;  ///< of every regular file; empty when calbin.json could not be read
+  std::string digest;   ///< of calbin.json
   std::optional<Value> document;
   std::optional<Error> unreadable;  ///< why there is no document
   calbin::Reading reading;
@@ -46,7 +52,7 @@ struct Facts {
 
   const calbin::Description& description() const { return reading.description; }
   /// The bytes of a listed file by its path.
-  Result<std::shared_ptr<const MappedFile>> map(const std::string& path) const { return root->map(path); }
+  Result<std::shared_ptr<const MappedFile>> map(const std::string& path) const { return tree->map(path); }
 };
 Result<Facts> gather(const Inputs& inputs);
 

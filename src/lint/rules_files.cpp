@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 
 #include "calkit/base/text.h"
+#include "calkit/base/unicode.h"
 #include "families.h"
 
 namespace calkit::lint {
@@ -27,12 +27,16 @@ std::string lower(std::string text) {
   return text;
 }
 
+/// A file that may not be looked at leaves the rule without an answer.
+bool seen(Check& check, const calbin::PackageFile& file, const FileFacts& facts) {
+  if (facts.state != FileState::kUnreadable) return true;
+  check.not_evaluated(fmt::format("{}: {}", file.path, facts.why));
+  return false;
+}
+
 void check_file_missing(Check& check) {
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts& facts, const std::string& pointer) {
-    if (facts.state == FileState::kNotRegular)
-      return check.report(pointer, {fmt::format("listed file '{}' is no regular file", file.path), facts.why,
-                                    "a regular file", "put the file itself into the package"});
-    if (facts.state != FileState::kMissing) return;
+    if (!seen(check, file, facts) || facts.state != FileState::kMissing) return;
     if (file.optional)
       return check.inform(pointer, {fmt::format("optional file '{}' is absent", file.path), "no such file",
                                     "optional: true allows it", "nothing, unless it was meant to be there"});
@@ -44,61 +48,62 @@ void check_file_missing(Check& check) {
 
 void check_file_size(Check& check) {
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts& facts, const std::string& pointer) {
-    if (facts.state != FileState::kPresent || facts.bytes == file.size) return;
+    if (!seen(check, file, facts) || facts.state != FileState::kPresent || facts.bytes == file.size) return;
     check.report(pointer + "/size", {fmt::format("{} file '{}' has another size than listed", file.role, file.path),
-                                     fmt::format("{} B on disk", facts.bytes), fmt::format("{} B", file.size),
+                                     fmt::format("{} B found", facts.bytes), fmt::format("{} B", file.size),
                                      facts.bytes < file.size ? "the copy was cut short; copy the package again"
                                                              : "bytes were added; copy the package again"});
   });
 }
 
+/// The seal covers the description itself, which no entry of `files` can.
+void check_seal(Check& check) {
+  for (const auto& problem : check.facts().reading.problems)
+    if (problem.kind == calbin::ProblemKind::kSeal)
+      check.report(problem.pointer, {"the description was changed after it was sealed", problem.found, problem.allowed,
+                                     "copy the package again, or have its producer seal what it means"});
+}
+
 void check_file_hash(Check& check) {
-  std::map<std::string, std::string> hashed;  // an entry may be listed twice; its bytes are read once
+  check_seal(check);
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts& facts, const std::string& pointer) {
-    if (check.failure() || facts.state != FileState::kPresent || facts.bytes != file.size) return;
-    auto found = hashed.find(file.path);
-    if (found == hashed.end()) {
-      auto digest = calbin::digest_of(*check.facts().root, file.path);
-      if (!digest.ok()) {
-        if (digest.error().kind == ErrorKind::kInterrupted) return check.fail_run(std::move(digest).error());
-        return check.not_evaluated(fmt::format("{}: {}", file.path, digest.error().message));
-      }
-      found = hashed.emplace(file.path, std::move(digest).value()).first;
-    }
-    if (found->second != file.digest)
+    if (!seen(check, file, facts) || facts.state != FileState::kPresent || facts.bytes != file.size) return;
+    const auto hashed = check.facts().digests.find(file.path);
+    if (hashed == check.facts().digests.end()) return check.not_evaluated(file.path + " was not hashed");
+    const TreeDigest& digest = hashed->second;
+    if (digest.error) return check.not_evaluated(fmt::format("{}: {}", file.path, digest.error->message));
+    if (!digest.changed.empty())
+      return check.not_evaluated(fmt::format("{} changed while it was hashed: {}", file.path, digest.changed));
+    if (const std::string found = "sha256:" + digest.sha256; found != file.digest)
       check.report(pointer + "/digest",
-                   {fmt::format("{} file '{}' is not the file that was listed", file.role, file.path), found->second,
+                   {fmt::format("{} file '{}' is not the file that was listed", file.role, file.path), found,
                     file.digest, "the file was changed after packing; copy the package again, or pack it again"});
   });
 }
 
+/// A path of an archive that unpacks to somewhere else; names in a folder cannot be such.
+bool leaves(std::string_view path) {
+  const auto parts = split(path, '/');
+  return path.starts_with('/') || std::find(parts.begin(), parts.end(), "..") != parts.end();
+}
+
 void check_unlisted_file(Check& check) {
-  namespace fs = std::filesystem;
-  constexpr std::size_t kMaxEntries = 1000000;
   std::set<std::string> listed{kDescriptionFile};
   for (const auto& file : check.d().files) listed.insert(file.path);
-  const fs::path& root = check.facts().inputs.package;
-  std::vector<std::string> extra;
-  std::error_code error;
-  std::size_t seen = 0;
-  for (fs::recursive_directory_iterator at(root, error), end; !error && at != end && ++seen < kMaxEntries;
-       at.increment(error)) {
-    const fs::file_status status = at->symlink_status(error);
-    if (error) break;
-    if (fs::is_directory(status)) continue;
-    std::string path = at->path().lexically_relative(root).generic_string();
-    const std::string name = lower(at->path().filename().string());
-    if (listed.contains(path) || name.starts_with("readme") || name.starts_with("license")) continue;
-    extra.push_back(std::move(path));
-  }
-  if (error) return check.not_evaluated(fmt::format("the folder could not be listed: {}", error.message()));
-  if (seen >= kMaxEntries) check.left_out(fmt::format("only the first {} entries of the folder were looked at", seen));
-  std::sort(extra.begin(), extra.end());
-  for (const auto& path : extra)
-    check.report_in(path, {}, 0,
-                    {fmt::format("'{}' is in the package but not listed", path), "no entry in calbin.json#/files",
+  for (const TreeEntry& entry : check.facts().tree->entries()) {
+    if (entry.kind == EntryKind::kFolder) {
+      if (!entry.what.empty()) check.not_evaluated(fmt::format("folder '{}': {}", entry.path, entry.what));
+      continue;
+    }
+    const std::string name = lower(entry.path.substr(entry.path.rfind('/') + 1));
+    const bool allowed = name.starts_with("readme") || name.starts_with("license");
+    if (listed.contains(entry.path) || allowed || leaves(entry.path)) continue;
+    check.report_in(entry.path, {}, 0,
+                    {fmt::format("'{}' is in the package but not listed", entry.path),
+                     entry.kind == EntryKind::kFile ? "no entry in calbin.json#/files" : entry.what,
                      "every file of a package is listed with its hash", "list it, or take it out"},
                     Severity::kWarning);
+  }
 }
 
 void check_path_escape(Check& check) {
@@ -109,20 +114,60 @@ void check_path_escape(Check& check) {
                   Value(file.path).describe(), "a plain relative path without links inside the package",
                   "name the file by its place below calbin.json; nothing was opened"});
   });
+  for (const TreeEntry& entry : check.facts().tree->entries())
+    if (leaves(entry.path))
+      check.report_in(entry.path, {}, 0,
+                      {"a member of the archive would be unpacked outside the package", Value(entry.path).describe(),
+                       "plain relative paths inside the package", "pack the archive again from the package's folder"},
+                      check.rule().severity);
+}
+
+/// What some file systems take for one name: case of ASCII letters aside, and composed.
+std::string fold(const std::string& path) {
+  return lower(invalid_utf8_at(path) == std::string_view::npos ? nfc(path) : path);
+}
+
+void check_not_regular(Check& check) {
+  each_file(check, [&](const calbin::PackageFile& file, const FileFacts& facts, const std::string& pointer) {
+    if (facts.state == FileState::kNotRegular)
+      return check.report(pointer, {fmt::format("listed file '{}' is no regular file", file.path), facts.why,
+                                    "a regular file", "put the file itself into the package; nothing was opened"});
+    if (facts.state == FileState::kPresent && facts.links > 1)
+      check.warn(pointer, {fmt::format("listed file '{}' is known by other names too", file.path),
+                           fmt::format("{} links", facts.links), "1 link",
+                           "copy the file: who writes through the other name changes the package"});
+  });
+}
+
+void check_input_unstable(Check& check) {
+  for (const auto& [path, digest] : check.facts().digests)
+    if (!digest.changed.empty())
+      check.report_in(path, {}, 0,
+                      {fmt::format("'{}' changed while it was read", path), digest.changed,
+                       "a package at rest: same file, same size, same time, from the first look to the last byte",
+                       "wait until whoever writes it is done, then run again"},
+                      check.rule().severity);
 }
 
 void check_path_collision(Check& check) {
+  for (const TreeEntry& entry : check.facts().tree->entries())
+    if (entry.copies > 1)
+      check.report_in(
+          entry.path, {}, 0,
+          {fmt::format("the archive holds '{}' more than once", entry.path), fmt::format("{} members", entry.copies),
+           "each path once", "pack the archive anew; what was appended replaces what was there"},
+          check.rule().severity);
   std::map<std::string, std::string> first;  // folded path -> path
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts&, const std::string& pointer) {
-    const auto [at, added] = first.emplace(lower(file.path), file.path);
+    const auto [at, added] = first.emplace(fold(file.path), file.path);
     if (!added)
       check.report(pointer + "/path",
                    {fmt::format("'{}' and '{}' are one file on some systems", at->second, file.path), file.path,
-                    "paths that differ in more than case, each once", "rename one of them"});
+                    "paths that differ in more than case or composition, each once", "rename one of them"});
   });
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts&, const std::string& pointer) {
     std::string above;
-    for (const std::string& part : split(lower(file.path), '/')) {
+    for (const std::string& part : split(fold(file.path), '/')) {
       if (const auto at = first.find(above); at != first.end())
         check.report(pointer + "/path", {fmt::format("'{}' lies below '{}', which is a file", file.path, at->second),
                                          file.path, "a path is a file or a folder", "rename one of them"});
@@ -161,8 +206,8 @@ std::vector<Rule> file_rules() {
         "8a"},
        {kFilePlace, "/files/*/size"},
        &check_file_size},
-      {{"CB0103", "hash-mismatch", Severity::kBlocker, RuleClass::kInvalid, "every listed file has its listed SHA-256",
-        "8a"},
+      {{"CB0103", "hash-mismatch", Severity::kBlocker, RuleClass::kInvalid,
+        "every listed file has its listed SHA-256, and the description its seal", "8a"},
        {kFilePlace, "/files/*/size,digest"},
        &check_file_hash},
       {{"CB0104", "unlisted-file", Severity::kWarning, RuleClass::kPolicy, "every file of the package is listed", "8a"},
@@ -176,6 +221,10 @@ std::vector<Rule> file_rules() {
         "listed paths name different files on every file system", "8a"},
        {kFilePlace},
        &check_path_collision},
+      {{"CB0107", "not-regular-file", Severity::kError, RuleClass::kMalformed,
+        "every listed file is a regular file with one name", "8a", Maturity::kPreview},
+       {kFilePlace},
+       &check_not_regular},
       {{"CB0108", "empty-file", Severity::kError, RuleClass::kInvalid, "no listed file is empty, logs excepted", "8a"},
        {"/files/*/role,size"},
        &check_empty_file},
@@ -183,6 +232,10 @@ std::vector<Rule> file_rules() {
         "8a"},
        {},
        &check_digest_format},
+      {{"CB0110", "input-unstable", Severity::kError, RuleClass::kInvalid, "no file changes while it is read", "8a",
+        Maturity::kPreview},
+       {},
+       &check_input_unstable},
   };
 }
 

@@ -39,6 +39,7 @@ Result<Report> run(const Inputs& inputs) {
   report.package_digest = facts.digest;
   report.service_digest = inputs.service_digest;
   report.profile = facts.profile.name;
+  if (auto whole = tree_digest(*facts.tree, facts.digests); whole.ok()) report.tree = std::move(whole).value();
   const std::string_view culprit = rule_of_unreadable(facts);
   for (const auto& rule : rule_table()) {
     if (!culprit.empty()) {

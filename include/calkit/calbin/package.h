@@ -13,6 +13,7 @@
 
 #include "calkit/base/document.h"
 #include "calkit/base/files.h"
+#include "calkit/base/tree.h"
 #include "calkit/tensor/tensor.h"
 
 namespace calkit::calbin {
@@ -172,9 +173,12 @@ struct Provenance {
   std::map<std::string, std::string> notes;  ///< field -> why it is empty
   bool operator==(const Provenance&) const = default;
 };
+/// What a submodel must answer: in files, or as a digest with the recipe of what is hashed.
 struct Golden {
   std::string submodel, inputs, outputs, digest, tolerance_class;  ///< inputs/outputs: file ids
-  std::map<std::string, std::string> made_with;                    ///< model_digest, tool
+  std::map<std::string, std::string> made_with;  ///< model_digest, calbin_digest, tokenizer_digest, tool, ...
+  std::string recipe;                            ///< what `digest` is taken over, and in which layout
+  std::vector<std::int64_t> covers;              ///< prompt lengths that were compared
   bool operator==(const Golden&) const = default;
 };
 
@@ -267,30 +271,28 @@ struct Description {
 Result<Description> parse_description(const Cursor& root);
 Value to_value(const Description& description);
 
-/// "sha256:<64 hex>" of a file opened through `root`; each byte is read once, in bounded memory. kInterrupted on a
-/// signal.
-Result<std::string> digest_of(const Root& root, std::string_view relative);
-
-/// A package folder opened for reading. Files are opened through a Root.
+/// A package opened for reading: a folder, a .tar or a .tar.zst, never unpacked to disk.
 class Package {
  public:
-  static Result<Package> open(const std::filesystem::path& dir);
+  static Result<Package> open(const std::filesystem::path& path);
+  /// The same of files that are already open.
+  static Result<Package> open(std::shared_ptr<const FileTree> tree);
   const Description& description() const { return description_; }
   const Value& document() const { return *document_; }  ///< calbin.json as read, with positions
-  const Root& root() const { return *root_; }
-  const std::filesystem::path& path() const { return path_; }
-  /// Maps a listed file by id.
+  const FileTree& tree() const { return *tree_; }
+  /// The bytes of a listed file by id.
   Result<std::shared_ptr<const MappedFile>> map(std::string_view file_id) const;
   /// "sha256:<64 hex>" of calbin.json: it covers every listed file through their digests.
   const std::string& digest() const { return digest_; }
-  /// Every listed, non-optional file has the stated size and SHA-256.
+  /// Every listed, non-optional file has the stated size and SHA-256. Reads each once, with a thread per core.
   Status verify_files() const;
 
  private:
-  std::filesystem::path path_;
+  std::string place_of(const PackageFile& file) const;
+
   Description description_;
   std::shared_ptr<const Value> document_;
-  std::shared_ptr<const Root> root_;
+  std::shared_ptr<const FileTree> tree_;
   std::string digest_;
 };
 

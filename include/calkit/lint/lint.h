@@ -3,12 +3,14 @@
 /// Rules read; they never repair. A rule whose facts are missing is not evaluated, and says so.
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "calkit/base/result.h"
+#include "calkit/base/tree.h"
 #include "calkit/base/value.h"
 #include "calkit/manifest/service.h"
 #include "calkit/manifest/support_matrix.h"
@@ -58,6 +60,8 @@ struct Inputs {
   std::string runtime_abi = "0.7.6";               ///< what the runtime speaks; this is the emulated one's
   std::optional<manifest::SupportMatrix> support;  ///< nullopt: the matrix built into the library
   std::optional<std::filesystem::path> baseline;   ///< a frozen baseline, for the rules that compare with it
+  std::shared_ptr<const FileTree> tree;            ///< the package's files; null: `package` is opened
+  ByteProgress progress;                           ///< of hashing; empty: nobody wants to know
 };
 
 /// An entry of a waiver file (docs/formats/waivers.md).
@@ -108,8 +112,9 @@ struct Policy {
 /// kIncomplete: a blocker or error rule could not be evaluated, so there is no verdict.
 enum class Verdict { kPass, kFail, kIncomplete };
 struct Report {
-  std::string package;         ///< the folder's name
-  std::string package_digest;  ///< "sha256:..." of calbin.json; empty if it could not be read
+  std::string package;             ///< the name of its folder or archive
+  std::string package_digest;      ///< "sha256:..." of calbin.json; empty if it could not be read
+  std::optional<FileDigest> tree;  ///< tree_digest() of all files; nullopt: one is a link or could not be hashed
   std::string service_digest, profile;
   std::string waivers_digest;           ///< empty: no waiver file
   std::vector<std::string> submodels;   ///< names, in the order of the description
