@@ -2,6 +2,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <set>
 
 #include "calkit/base/checked.h"
 #include "calkit/base/files.h"
@@ -30,11 +31,11 @@ class Reader {
  public:
   Reader(std::span<const std::byte> bytes, std::string_view file) : bytes_(bytes), file_(file) {}
 
-  Result<std::map<std::string, Tensor>> run() {
+  Status visit(const NpzVisitor& visitor) {
     CALKIT_TRY(const Directory directory, find_directory());
     CALKIT_TRY(std::vector<Member> members, read_directory(directory));
     std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.offset < b.offset; });
-    std::map<std::string, Tensor> out;
+    std::set<std::string> names;
     std::uint64_t at = 0;
     for (const Member& member : members) {
       if (member.offset != at)
@@ -44,13 +45,13 @@ class Reader {
       at = static_cast<std::uint64_t>(data.data() - bytes_.data()) + data.size();
       std::string name = member.name.substr(0, member.name.size() - 4);
       CALKIT_TRY(Tensor tensor, npy::parse(data, fmt::format("{}: member '{}'", file_, name)));
-      if (!out.emplace(name, std::move(tensor)).second)
-        return bad(member.name, "a second member of that name", "each name once");
+      if (!names.insert(name).second) return bad(member.name, "a second member of that name", "each name once");
+      CALKIT_CHECK_OK(visitor(name, std::move(tensor)));
     }
     if (at != directory.offset)
       return bad("central directory", fmt::format("at byte {}", directory.offset), fmt::format("byte {}", at),
                  "bytes between the last member and the directory are not taken");
-    return out;
+    return {};
   }
 
  private:
@@ -195,8 +196,17 @@ class Reader {
 
 }  // namespace
 
+Status visit_npz(std::span<const std::byte> bytes, std::string_view file, const NpzVisitor& visitor) {
+  return Reader(bytes, file).visit(visitor);
+}
+
 Result<std::map<std::string, Tensor>> parse_npz(std::span<const std::byte> bytes, std::string_view file) {
-  return Reader(bytes, file).run();
+  std::map<std::string, Tensor> out;
+  CALKIT_CHECK_OK(visit_npz(bytes, file, [&](const std::string& name, Tensor tensor) -> Status {
+    out.emplace(name, std::move(tensor));
+    return {};
+  }));
+  return out;
 }
 
 Result<std::map<std::string, Tensor>> read_npz(const std::filesystem::path& path) {

@@ -4,6 +4,7 @@
 ///   '\n', data.
 /// BF16 has no NumPy descr: it is written widened to float32 (exactly), as the goldens do.
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -24,6 +25,10 @@ Status write_npz(const std::filesystem::path& path, const std::vector<std::pair<
 Result<std::map<std::string, Tensor>> read_npz(const std::filesystem::path& path);
 /// The same from memory; `file` is the name used in messages.
 Result<std::map<std::string, Tensor>> parse_npz(std::span<const std::byte> bytes, std::string_view file);
+/// The same one member at a time, in the order of the file: memory holds one tensor. Ends with the first error, which
+/// may be the visitor's.
+using NpzVisitor = std::function<Status(const std::string& name, Tensor tensor)>;
+Status visit_npz(std::span<const std::byte> bytes, std::string_view file, const NpzVisitor& visitor);
 
 /// Writes members one at a time without holding them all in memory. The file appears under its name at finish(); a
 /// writer that is destroyed before leaves nothing behind.
