@@ -4,21 +4,28 @@
 
 namespace calkit::lint {
 
-std::vector<Rule> file_rules();         ///< 01 files and hashes
-std::vector<Rule> description_rules();  ///< 02 description, numbers, versions
-std::vector<Rule> submodel_rules();     ///< 03 submodel type and name
-std::vector<Rule> contract_rules();     ///< 04 contract with the service manifest
-std::vector<Rule> memory_rules();       ///< 05 memory and addresses
-std::vector<Rule> capacity_rules();     ///< 05 what fits, and what the ops touch
-std::vector<Rule> param_rules();        ///< 06 parameters
-std::vector<Rule> alias_rules();        ///< 07 aliasing
-std::vector<Rule> lifetime_rules();     ///< 07 buffers over the op order
-std::vector<Rule> unit_rules();         ///< 08 units
-std::vector<Rule> chip_rules();         ///< 09 chips and partition
-std::vector<Rule> command_rules();      ///< 10 commands and ELF
-std::vector<Rule> provenance_rules();   ///< 11 provenance and hygiene
-std::vector<Rule> golden_rules();       ///< 12 golden
-std::vector<Rule> quant_rules();        ///< 13 quantisation
+std::vector<Rule> file_rules();           ///< 01 files and hashes
+std::vector<Rule> description_rules();    ///< 02 description, numbers, versions
+std::vector<Rule> runtime_rules();        ///< 02 runtime, driver, firmware, device
+std::vector<Rule> submodel_rules();       ///< 03 submodel type and name
+std::vector<Rule> name_rules();           ///< 03 names that mislead
+std::vector<Rule> contract_rules();       ///< 04 contract with the service manifest
+std::vector<Rule> baseline_rules();       ///< 04 contract with the frozen baseline
+std::vector<Rule> memory_rules();         ///< 05 memory and addresses
+std::vector<Rule> capacity_rules();       ///< 05 what fits, and what the ops touch
+std::vector<Rule> param_rules();          ///< 06 parameters
+std::vector<Rule> param_content_rules();  ///< 06 what lies in the parameter files
+std::vector<Rule> alias_rules();          ///< 07 aliasing
+std::vector<Rule> lifetime_rules();       ///< 07 buffers over the op order
+std::vector<Rule> unit_rules();           ///< 08 units
+std::vector<Rule> chip_rules();           ///< 09 chips and partition
+std::vector<Rule> command_rules();        ///< 10 commands and ELF
+std::vector<Rule> provenance_rules();     ///< 11 provenance and hygiene
+std::vector<Rule> leak_rules();           ///< 11 what tells of the build machine
+std::vector<Rule> golden_rules();         ///< 12 golden
+std::vector<Rule> golden_use_rules();     ///< 12 what golden results are of
+std::vector<Rule> quant_rules();          ///< 13 quantisation
+std::vector<Rule> scale_rules();          ///< 13 values of scales
 
 // The facts that rows of several families need.
 inline constexpr std::string_view kFilePlace = "/files/*/path";

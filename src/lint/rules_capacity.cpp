@@ -162,6 +162,24 @@ void check_kv_bytes(Check& check) {
                   fmt::format("at least {}", bytes_text(d.kv.bytes_total)), "enlarge the KV reservation"});
 }
 
+/// What the package leaves to the allocator: a guard region, or memory it does not count as usable.
+void check_guard(Check& check) {
+  const auto& profile = check.facts().profile;
+  for (std::size_t i = 0; i < check.d().device.chip.size(); ++i) {
+    const auto pointer = fmt::format("/device/chip/{}", i);
+    const auto& chip = check.d().device.chip[i];
+    if (!check.usable(pointer) || chip.dram_usable > profile.dram_bytes) continue;  // CB0506 tells
+    const std::uint64_t left = profile.dram_bytes - chip.dram_usable;
+    const std::uint64_t guard = std::max(left, covered_bytes(check, chip.id, {"guard"}));
+    if (guard == 0 || guard < profile.guard_bytes)
+      check.report(pointer + "/dram_usable",
+                   {fmt::format("chip {} keeps {} guard for the allocator", chip.id, guard == 0 ? "no" : "too small a"),
+                    fmt::format("{}: a guard region, or memory beyond dram_usable", bytes_text(guard)),
+                    fmt::format("device profile '{}': {}", profile.name, bytes_text(profile.guard_bytes)),
+                    "lower dram_usable by the guard, or reserve a region of kind guard"});
+  }
+}
+
 void check_op_operands(Check& check) {
   for (const auto& list : check.facts().oplists) {
     const auto& submodel = check.d().submodels[list.submodel];
@@ -202,6 +220,10 @@ std::vector<Rule> capacity_rules() {
        {"/kv/k_dtype,v_dtype,scale_dtype,bytes_total,bytes_per_chip,region", "/model/layers,kv_heads,head_dim",
         "/limits/context,slots", "/device/chips", "/memory/regions/*/id,size"},
        &check_kv_bytes},
+      {{"CB0508", "guard-missing", Severity::kWarning, RuleClass::kPolicy, "each chip keeps the allocator's guard free",
+        "7i", Maturity::kPreview},
+       {kRegionPlace, "/device/chip/*/id,dram_usable"},
+       &check_guard},
       {{"CB0509", "op-io-unmapped", Severity::kError, RuleClass::kInvalid,
         "every operand of an op list lies inside its reservation and fits it", "7d"},
        {kOpLists, kRegionPlace},

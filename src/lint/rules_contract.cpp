@@ -233,14 +233,92 @@ void check_tensor_binding(Check& check) {
   }
 }
 
+void compare_with_frozen(Check& check, const manifest::BaselineFacts& baseline) {
+  const auto& model = check.d().model;
+  for (const auto& [key, value] : {std::pair{"layers", model.layers},
+                                   {"hidden", model.hidden},
+                                   {"q_heads", model.q_heads},
+                                   {"kv_heads", model.kv_heads},
+                                   {"head_dim", model.head_dim},
+                                   {"ffn", model.ffn},
+                                   {"vocab", model.vocab}}) {
+    const auto frozen = baseline.shape.find(key);
+    if (frozen != baseline.shape.end() && frozen->second != value)
+      check.report(fmt::format("/model/{}", key),
+                   {"the package's model has another shape than the frozen one", fmt::format("{} {}", key, value),
+                    fmt::format("frozen baseline: {} {}", key, frozen->second),
+                    "take the package of this model, or freeze the model it was made from"});
+  }
+}
+
 void check_architecture(Check& check) {
-  if (!check.need_service() || !check.usable("/model/family")) return;
+  if (!check.usable("/model")) return;
+  if (check.facts().baseline)
+    compare_with_frozen(check, *check.facts().baseline);
+  else if (!check.need_service())
+    return;
+  if (check.service() == nullptr) return check.left_out("no --service given: compared with the baseline only");
   const std::string& family = check.d().model.family;
   if (family != check.service()->architecture)
     check.report("/model/family",
                  {"the package is of another architecture than the service expects", fmt::format("'{}'", family),
                   fmt::format("service manifest architecture '{}'", check.service()->architecture),
                   "take the package of this model, or correct the manifest"});
+}
+
+/// Rows of axis -2 are padded to the tile; the last axis may be longer than the logical one, which says so itself.
+void check_layout(Check& check) {
+  check.each_tensor([&](const Check::TensorAt& at) {
+    const auto& physical = at.tensor.shape;
+    const auto& layout = at.tensor.layout;
+    const auto& logical = layout.logical_shape;
+    if (physical.size() != logical.size() || physical.size() < 2) return;  // CB0406 tells of logits
+    const auto say = [&](std::string limit) {
+      check.report(at.pointer + "/layout",
+                   {fmt::format("{} is padded in a way its layout does not declare", at.name()),
+                    fmt::format("shape {}, logical {}, tile {}", shape_text(physical), shape_text(logical),
+                                shape_text(layout.tile)),
+                    std::move(limit), "state the tile; a reader that knows it by heart breaks with the next device"});
+    };
+    const std::size_t rows = physical.size() - 2;
+    for (std::size_t axis = 0; axis < rows; ++axis)
+      if (physical[axis] > logical[axis]) return say("padding on the last two axes only");
+    if (layout.tile.empty()) {
+      if (physical[rows] > logical[rows]) say("a tile, where rows are padded");
+      return;
+    }
+    const std::int64_t tile = layout.tile[0];
+    if (layout.tile.size() != 1 || tile < 1) return say("a tile of one positive extent: the rows");
+    const std::int64_t whole = logical[rows] / tile * tile, wanted = whole + (whole < logical[rows] ? tile : 0);
+    if (physical[rows] != wanted) say(fmt::format("{} rows, the next multiple of the tile", wanted));
+  });
+}
+
+void check_batch_knobs(Check& check) {
+  const auto& d = check.d();
+  if (!check.usable("/limits")) return;
+  std::int64_t tokens = 0, batch = 0;
+  for (std::size_t i = 0; i < d.submodels.size(); ++i) {
+    const auto& submodel = d.submodels[i];
+    if (!check.usable(fmt::format("/submodels/{}", i))) return;
+    if (submodel.type == "prefill") tokens = std::max(tokens, submodel.tokens.max);
+    if (submodel.type == "decode") batch = std::max(batch, submodel.batch);
+  }
+  const auto& limits = d.limits;
+  const char* fix = "pack again with limits that are those of the submodels";
+  if (tokens > 0 && limits.max_prefill_tokens > tokens)
+    check.report("/limits/max_prefill_tokens",
+                 {"a service would submit more tokens per call than any prefill takes",
+                  fmt::format("{}, from which n_batch and n_ubatch come", limits.max_prefill_tokens),
+                  fmt::format("{} tokens, the most of a prefill submodel", tokens), fix});
+  if (batch > 0 && limits.max_batch > batch)
+    check.report("/limits/max_batch", {"a service would run more sequences per step than any decode takes",
+                                       fmt::format("{}", limits.max_batch),
+                                       fmt::format("batch {}, the largest of a decode submodel", batch), fix});
+  if (limits.slots < limits.max_batch)
+    check.report("/limits/slots",
+                 {"a step of max_batch sequences does not fit the KV slots", fmt::format("{} slots", limits.slots),
+                  fmt::format("at least max_batch {}", limits.max_batch), fix});
 }
 
 }  // namespace
@@ -280,10 +358,19 @@ std::vector<Rule> contract_rules() {
         "the service's tensor bindings name tensors of that role", "10a"},
        {kNames, "/submodels/*/inputs,outputs/*/index,role"},
        &check_tensor_binding},
+      {{"CB0410", "layout-undeclared", Severity::kError, RuleClass::kInvalid,
+        "padding of a tensor is declared: by the tile of its rows, or as the end of its last axis", "10c"},
+       {"/submodels/*/inputs,outputs/*/name,shape,layout"},
+       &check_layout},
       {{"CB0411", "architecture-mismatch", Severity::kError, RuleClass::kIncompatible,
-        "package and service name one architecture", "10a", Maturity::kPreview},
-       {"/model/family"},
+        "package, service and frozen model have one architecture", "10a", Maturity::kPreview},
+       {"/model/family,layers,hidden,q_heads,kv_heads,head_dim,ffn,vocab"},
        &check_architecture},
+      {{"CB0412", "batch-knobs-exceed", Severity::kError, RuleClass::kIncompatible,
+        "the limits a service takes its batch sizes from are within what the submodels take", "10f",
+        Maturity::kPreview},
+       {"/limits/max_batch,max_prefill_tokens,slots", "/submodels/*/name,type,batch,tokens"},
+       &check_batch_knobs},
   };
 }
 

@@ -145,21 +145,6 @@ void check_version(Check& check) {
          fmt::format("service manifest calbin_version '{}'", wanted), "take that package, or update the manifest"});
 }
 
-void check_runtime(Check& check) {
-  if (!check.usable("/package/compat/runtime_abi")) return;
-  const char* at = "/package/compat/runtime_abi";
-  const std::string& abi = check.d().compat.runtime_abi;
-  const std::string& ours = check.facts().inputs.runtime_abi;
-  if (abi != ours)
-    check.report(at, {"the package is built for another runtime", fmt::format("'{}'", abi),
-                      fmt::format("'{}', which the emulated runtime speaks", ours), "pack for this runtime ABI"});
-  if (check.service() == nullptr) return check.left_out("no --service given: not compared with its runtime_abi");
-  if (check.service()->runtime_abi != abi)
-    check.report(at, {"the service expects another runtime than the package", fmt::format("'{}'", abi),
-                      fmt::format("service manifest runtime_abi '{}'", check.service()->runtime_abi),
-                      "take the package built for that ABI, or update the manifest"});
-}
-
 }  // namespace
 
 std::vector<Rule> description_rules() {
@@ -196,10 +181,6 @@ std::vector<Rule> description_rules() {
         "the package's version is exact and the one the service names", "§7b"},
        {"/package/version"},
        &check_version},
-      {{"CB0209", "runtime-incompatible", Severity::kBlocker, RuleClass::kIncompatible,
-        "package, service and runtime have one ABI version", "§6.7"},
-       {"/package/compat/runtime_abi"},
-       &check_runtime},
       {{"CB0211", "limits-exceeded", Severity::kError, RuleClass::kMalformed,
         "calbin.json keeps the reader's limits of size and depth", "9c"},
        {},

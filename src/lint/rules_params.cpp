@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "calkit/base/checked.h"
+#include "calkit/base/text.h"
 #include "families.h"
 
 namespace calkit::lint {
@@ -102,6 +104,23 @@ void check_param_region(Check& check) {
   }
 }
 
+void check_param_chips(Check& check) {
+  const auto& d = check.d();
+  if (!check.usable("/params") || !check.usable("/device") || d.params.empty()) return;
+  std::set<std::int64_t> holding;
+  for (const auto& param : d.params) holding.insert(param.chip);
+  for (std::size_t i = 0; i < d.device.chip.size(); ++i) {
+    const std::int64_t chip = d.device.chip[i].id;
+    const bool used = chip < 64 && ((d.device.chip_mask >> chip) & 1) != 0;
+    if (used && !holding.contains(chip))
+      check.report("/params",
+                   {fmt::format("chip {} has no parameters", chip),
+                    fmt::format("blocks for {} of the chips in mask {}", holding.size(), hex_u64(d.device.chip_mask)),
+                    "at least one block for each chip of the mask",
+                    "pack the missing chip's block, or take the chip out of the mask"});
+  }
+}
+
 }  // namespace
 
 std::vector<Rule> param_rules() {
@@ -114,6 +133,10 @@ std::vector<Rule> param_rules() {
         "8e"},
        {"/params/*/file,offset,tied_to", kParamPlace},
        &check_param_overlap},
+      {{"CB0604", "param-chip-missing", Severity::kError, RuleClass::kInvalid, "every chip of the mask has parameters",
+        "7a"},
+       {"/params/*/chip", "/device/chip_mask", "/device/chip/*/id"},
+       &check_param_chips},
       {{"CB0605", "param-region-fit", Severity::kBlocker, RuleClass::kInvalid,
         "parameter blocks fit a parameter reservation of their chip", "7a 7i"},
        {kParamPlace, kRegionPlace},

@@ -1,9 +1,11 @@
 /// Family 03: submodels are what they say they are, under exactly the name the service asks for.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "calkit/base/checked.h"
 #include "families.h"
 
 namespace calkit::lint {
@@ -24,7 +26,7 @@ std::string_view meaning(std::string_view type) {
 std::int64_t longest_step(const calbin::Submodel& submodel) {
   std::int64_t longest = submodel.tokens.max;
   for (const auto& tensor : submodel.inputs)
-    if (tensor.role == "token" && !tensor.layout.logical_shape.empty())
+    if (tensor.role == "token" && tensor.layout.logical_shape.size() > 1)
       longest = std::max(longest, tensor.layout.logical_shape.back());
   return longest;
 }
@@ -84,6 +86,46 @@ void check_type_against_use(Check& check) {
   });
 }
 
+/// Tokens and positions are [batch, tokens], or flat with as many elements.
+void check_step_shape(Check& check, const Check::TensorAt& at) {
+  const auto& logical = at.tensor.layout.logical_shape;
+  const auto& submodel = at.submodel;
+  if (!at.input || (at.tensor.role != "token" && at.tensor.role != "position")) return;
+  const auto flat = checked_mul(submodel.batch, submodel.tokens.max);
+  const bool fits = logical.size() == 2   ? logical == Shape{submodel.batch, submodel.tokens.max}
+                    : logical.size() == 1 ? flat && logical[0] == *flat
+                                          : logical.size() > 2;  // positions of several axes
+  if (!fits)
+    check.report(at.pointer + "/layout/logical_shape",
+                 {fmt::format("{} does not hold one call's {}s", at.name(), at.tensor.role), shape_text(logical),
+                  fmt::format("[{}, {}]: batch and the most tokens of a call of this {}", submodel.batch,
+                              submodel.tokens.max, submodel.type),
+                  "correct tokens, batch or the shape; two of them describe another submodel"});
+}
+
+void check_type_against_shape(Check& check) {
+  check.each_tensor([&](const Check::TensorAt& at) {
+    if (check.usable(fmt::format("/submodels/{}", at.submodel_index))) check_step_shape(check, at);
+  });
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    if (!check.usable(pointer)) return;
+    if (submodel.tokens.max > submodel.context)
+      check.report(pointer + "/tokens",
+                   {fmt::format("one call of '{}' takes more tokens than its context", submodel.name),
+                    fmt::format("{} tokens", submodel.tokens.max), fmt::format("context {}", submodel.context),
+                    "correct tokens or context"});
+    const bool reads = std::any_of(submodel.inputs.begin(), submodel.inputs.end(), [](const calbin::IoTensor& tensor) {
+      return tensor.role == "token" || tensor.role == "hidden";
+    });
+    const auto type = meaning(submodel.type);
+    if ((type == "prefill" || type == "decode") && !reads)
+      check.report(pointer + "/inputs",
+                   {fmt::format("the {} '{}' has nothing to read", type, submodel.name),
+                    fmt::format("{} inputs", submodel.inputs.size()), "an input of role token or hidden",
+                    "state the input's role, or correct the submodel's type"});
+  });
+}
+
 void check_model_name(Check& check) {
   if (!check.need_service()) return;
   for (const auto& bound : check.bound()) {
@@ -135,6 +177,10 @@ std::vector<Rule> submodel_rules() {
         "a submodel's type is what it is used and shaped as", "8h 8i"},
        {"/submodels/*/name,type,tokens", "/submodels/*/inputs/*/role,layout"},
        &check_type_against_use},
+      {{"CB0303", "type-shape-contradiction", Severity::kError, RuleClass::kInvalid,
+        "token tensors hold exactly batch x tokens of a call, which fits the context", "7c"},
+       {"/submodels/*/name,type,batch,tokens,context", "/submodels/*/inputs/*/name,role,layout"},
+       &check_type_against_shape},
       {{"CB0304", "model-name-not-exact", Severity::kBlocker, RuleClass::kIncompatible,
         "the service's model names are in the package, to the last character", "8c 9a"},
        {"/submodels/*/name,type"},

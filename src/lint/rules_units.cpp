@@ -77,6 +77,33 @@ void check_unit_plausible(Check& check) {
                              "ask the producer for the unit it counted in"});
 }
 
+/// "24 MB" -> "24 MiB"; empty for texts of another unit.
+std::string binary_reading(const std::string& text) {
+  for (const char* unit : {"kB", "MB", "GB", "TB"}) {
+    if (!text.ends_with(unit)) continue;
+    const char prefix = unit[0] == 'k' ? 'K' : unit[0];
+    return fmt::format("{}{}iB", text.substr(0, text.size() - 2), prefix);
+  }
+  return {};
+}
+
+/// In calbin.json MB is 10^6 bytes. Whether the producer meant that shows in the bytes beside its text.
+void check_unit_meaning(Check& check) {
+  const auto* text = declared(check);
+  if (text == nullptr || !check.usable(kRequired)) return;
+  const auto decimal = parse_quantity(*text), binary = parse_quantity(binary_reading(*text));
+  const std::uint64_t required = check.d().memory.device_required;
+  if (!decimal.bytes || !binary.bytes || *decimal.bytes == required) return;
+  const auto distance = [required](std::uint64_t bytes) {
+    return bytes > required ? bytes - required : required - bytes;
+  };
+  if (distance(*binary.bytes) >= distance(*decimal.bytes)) return;  // CB0805 tells that the two differ
+  check.report(kText, {"the producer's unit may mean powers of 1024", fmt::format("'{}'", *text),
+                       fmt::format("'{}' = {} B here, '{}' = {} B, device_required {} B", *text, *decimal.bytes,
+                                   binary_reading(*text), *binary.bytes, required),
+                       "have the producer write MiB or MB as it means, or bytes"});
+}
+
 void check_totals(Check& check) {
   if (!check.usable("/memory")) return;
   const auto& memory = check.d().memory;
@@ -121,6 +148,10 @@ std::vector<Rule> unit_rules() {
         "the required memory is not more than the device has", "8g 8i"},
        {"/memory/declared_text,device_required"},
        &check_unit_plausible},
+      {{"CB0804", "unit-ambiguous", Severity::kWarning, RuleClass::kInvalid,
+        "units of 1000 and of 1024 are not taken for each other", "8g", Maturity::kPreview},
+       {"/memory/declared_text,device_required"},
+       &check_unit_meaning},
       {{"CB0805", "total-inconsistent", Severity::kError, RuleClass::kInvalid,
         "the required memory is the producer's text and the sum of the regions", "8g 7i"},
        {"/memory/declared_text,device_required", kRegionPlace},
