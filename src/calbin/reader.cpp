@@ -15,7 +15,31 @@ namespace {
 constexpr std::size_t kMaxRank = 16;
 constexpr std::int64_t kMaxChip = 63;  // masks have 64 bits
 
-std::string escape(std::string_view key) {
+std::string bounds_text(std::int64_t min, std::int64_t max) {
+  if (max == static_cast<std::int64_t>(kMaxPlainInteger)) return fmt::format("an integer from {} to 2^53-1", min);
+  return fmt::format("an integer from {} to {}", min, max);
+}
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); });
+}
+
+bool is_utc_time(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:ddZ";
+  if (text.size() != kForm.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return false;
+  }
+  const auto number = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
+  const int month = number(5), day = number(8);
+  return month >= 1 && month <= 12 && day >= 1 && day <= 31 && number(11) < 24 && number(14) < 60 && number(17) <= 60;
+}
+
+}  // namespace
+
+std::string pointer_step(std::string_view key) {
   std::string out;
   for (const char c : key) {
     if (c == '~')
@@ -28,21 +52,10 @@ std::string escape(std::string_view key) {
   return out;
 }
 
-std::string bounds_text(std::int64_t min, std::int64_t max) {
-  if (max == static_cast<std::int64_t>(kMaxPlainInteger)) return fmt::format("an integer from {} to 2^53-1", min);
-  return fmt::format("an integer from {} to {}", min, max);
-}
-
-bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); });
-}
-
-}  // namespace
-
 std::string Node::pointer() const {
   if (parent == nullptr) return std::string(key);
-  const std::string step = parent->value != nullptr && parent->value->is_array() ? std::to_string(index) : escape(key);
+  const std::string step =
+      parent->value != nullptr && parent->value->is_array() ? std::to_string(index) : pointer_step(key);
   return parent->pointer() + "/" + step;
 }
 
@@ -126,9 +139,17 @@ std::optional<std::string> Reader::maybe_text(const Node& parent, std::string_vi
   return text(parent, key);
 }
 
-std::string Reader::word(const Node& parent, std::string_view key, std::initializer_list<std::string_view> allowed) {
+std::optional<std::string> Reader::maybe_time(const Node& parent, std::string_view key) {
+  const auto out = maybe_text(parent, key);
+  if (!out || out->empty() || is_utc_time(*out)) return out;
+  problem(ProblemKind::kWrongType, member(parent, key), fmt::format("'{}'", *out), "a time \"YYYY-MM-DDThh:mm:ssZ\"");
+  return std::nullopt;
+}
+
+std::string Reader::word(const Node& parent, std::string_view key, std::initializer_list<std::string_view> allowed,
+                         Need need) {
   const Node node = member(parent, key);
-  if (!wanted(node, Need::kRequired)) return {};
+  if (!wanted(node, need)) return {};
   const auto* text = node.value->if_string();
   if (text == nullptr || std::find(allowed.begin(), allowed.end(), *text) == allowed.end()) {
     problem(ProblemKind::kWrongType, node, node.value->describe(), fmt::format("{}", fmt::join(allowed, ", ")));
@@ -285,6 +306,20 @@ std::vector<std::string> Reader::texts(const Node& parent, std::string_view key,
     if (text == nullptr) problem(ProblemKind::kWrongType, item, item.value->describe(), "a string");
     out.push_back(text != nullptr ? *text : "");
   }
+  return out;
+}
+
+std::vector<std::int64_t> Reader::counts(const Node& parent, std::string_view key, Need need) {
+  const Node list = member(parent, key);
+  if (!wanted(list, need)) return {};
+  const auto* items = list.value->if_array();
+  if (items == nullptr) {
+    problem(ProblemKind::kWrongType, list, list.value->describe(), "an array of integers");
+    return {};
+  }
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < items->size(); ++i)
+    out.push_back(integer_of({&(*items)[i], &list, {}, i}, 1, kMaxPlainInteger).value_or(0));
   return out;
 }
 

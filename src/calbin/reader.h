@@ -29,6 +29,9 @@ struct Node {
   std::uint32_t line() const;  ///< of the value, else of the nearest parent that has one
 };
 
+/// A key as one step of a JSON pointer: ~ and / are escaped.
+std::string pointer_step(std::string_view key);
+
 enum class Need { kRequired, kOptional };
 
 class Reader {
@@ -45,7 +48,10 @@ class Reader {
 
   std::string text(const Node& parent, std::string_view key, Need need = Need::kRequired);
   std::optional<std::string> maybe_text(const Node& parent, std::string_view key);
-  std::string word(const Node& parent, std::string_view key, std::initializer_list<std::string_view> allowed);
+  std::string word(const Node& parent, std::string_view key, std::initializer_list<std::string_view> allowed,
+                   Need need = Need::kRequired);
+  /// A time of RFC 3339 in UTC, to the second: "2026-01-02T03:04:05Z".
+  std::optional<std::string> maybe_time(const Node& parent, std::string_view key);
   std::int64_t integer(const Node& parent, std::string_view key, std::int64_t min, std::int64_t max);
   std::optional<std::int64_t> maybe_integer(const Node& parent, std::string_view key, std::int64_t min,
                                             std::int64_t max);
@@ -57,6 +63,7 @@ class Reader {
   DType dtype(const Node& parent, std::string_view key);
   Shape shape(const Node& parent, std::string_view key, Need need = Need::kRequired);
   std::vector<std::string> texts(const Node& parent, std::string_view key, Need need = Need::kRequired);
+  std::vector<std::int64_t> counts(const Node& parent, std::string_view key, Need need);
   std::vector<std::uint64_t> sizes(const Node& parent, std::string_view key, Need need = Need::kRequired);
   std::map<std::string, std::string> text_map(const Node& parent, std::string_view key, Need need = Need::kRequired);
   /// {"0": "id"}: chip number to text.

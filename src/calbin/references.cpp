@@ -11,51 +11,95 @@ namespace calkit::calbin {
 
 namespace {
 
-/// Ids that are given twice, and references to ids that nobody has.
-class References {
+/// One list of things with ids, and the references to them.
+class Ids {
  public:
-  References(const Value& root, const Description& description, std::vector<Problem>& problems)
-      : root_(root), problems_(problems) {
-    for (const auto& file : description.files) add(files_, file.id, "/files", files_seen_++);
-    for (const auto& region : description.memory.regions) add(regions_, region.id, "/memory/regions", regions_seen_++);
-    const Value* files = root.find("files");
-    const Value* memory = root.find("memory");
-    const Value* regions = memory != nullptr ? memory->find("regions") : nullptr;
-    have_files_ = files != nullptr && files->is_array();
-    have_regions_ = regions != nullptr && regions->is_array();
+  /// `judge`: false when the list itself could not be read; its references are then not judged.
+  Ids(const Value& root, std::string list, bool judge, std::vector<Problem>& problems)
+      : root_(root), list_(std::move(list)), judge_(judge), problems_(problems) {}
+
+  void add(const std::string& id) {
+    const std::size_t index = seen_++;
+    if (id.empty() || ids_.insert(id).second) return;
+    const std::string pointer = fmt::format("{}/{}/id", list_, index);
+    problems_.push_back({ProblemKind::kDuplicateId, pointer, line_of(root_, pointer),
+                         fmt::format("'{}' a second time", id), fmt::format("each id of {} once", list_),
+                         "give every entry its own id", /*understood=*/true});
   }
-  void file(const std::string& id, std::string pointer) {
-    check(have_files_, files_, id, "/files", std::move(pointer));
-  }
-  void region(const std::string& id, std::string pointer) {
-    check(have_regions_, regions_, id, "/memory/regions", std::move(pointer));
+  /// A name that several entries may have.
+  void add_name(const std::string& name) { ids_.insert(name); }
+  void refer(const std::string& id, std::string pointer) {
+    if (!judge_ || id.empty() || ids_.contains(id)) return;
+    const std::string near = nearest_word(id, std::vector<std::string>(ids_.begin(), ids_.end()));
+    const std::uint32_t line = line_of(root_, pointer);
+    problems_.push_back({ProblemKind::kMissing, std::move(pointer), line, fmt::format("'{}'", id),
+                         near.empty() ? fmt::format("an id of {}", list_)
+                                      : fmt::format("an id of {}; '{}' is the nearest", list_, near),
+                         "add the entry it names, or correct the reference"});
   }
 
  private:
-  void add(std::set<std::string>& ids, const std::string& id, std::string_view list, std::size_t index) {
-    if (id.empty() || ids.insert(id).second) return;
-    const std::string pointer = fmt::format("{}/{}/id", list, index);
-    problems_.push_back({ProblemKind::kDuplicateId, pointer, line_of(root_, pointer),
-                         fmt::format("'{}' a second time", id), fmt::format("each id of {} once", list),
-                         "give every entry its own id", /*understood=*/true});
-  }
-  void check(bool have_list, const std::set<std::string>& ids, const std::string& id, std::string_view list,
-             std::string pointer) {
-    if (!have_list || id.empty() || ids.contains(id)) return;
-    const std::string near = nearest_word(id, std::vector<std::string>(ids.begin(), ids.end()));
-    const std::uint32_t line = line_of(root_, pointer);
-    problems_.push_back(
-        {ProblemKind::kMissing, std::move(pointer), line, fmt::format("'{}'", id),
-         near.empty() ? fmt::format("an id of {}", list) : fmt::format("an id of {}; '{}' is the nearest", list, near),
-         "add the entry it names, or correct the reference"});
-  }
-
   const Value& root_;
+  std::string list_;
+  bool judge_;
   std::vector<Problem>& problems_;
-  std::set<std::string> files_, regions_;
-  std::size_t files_seen_ = 0, regions_seen_ = 0;
-  bool have_files_ = false, have_regions_ = false;
+  std::set<std::string> ids_;
+  std::size_t seen_ = 0;
 };
+
+bool is_list(const Value* value) {
+  return value != nullptr && value->is_array();
+}
+
+struct References {
+  Ids files, regions, schemes, params;
+
+  References(const Value& root, const Description& d, std::vector<Problem>& problems)
+      : files(root, "/files", is_list(root.find("files")), problems),
+        regions(root, "/memory/regions",
+                root.find("memory") != nullptr && is_list(root.find("memory")->find("regions")), problems),
+        // The section is optional: without it no scheme exists.
+        schemes(root, "/quant/schemes", root.find("quant") == nullptr || is_list(root.find("quant")->find("schemes")),
+                problems),
+        params(root, "/params", is_list(root.find("params")), problems) {
+    for (const auto& file : d.files) files.add(file.id);
+    for (const auto& region : d.memory.regions) regions.add(region.id);
+    for (const auto& param : d.params) params.add_name(param.name);
+    if (d.quant)
+      for (const auto& scheme : d.quant->schemes) schemes.add(scheme.id);
+  }
+};
+
+void check_submodel(References& refs, const Submodel& submodel, const std::string& at) {
+  for (std::size_t k = 0; k < submodel.files.size(); ++k)
+    refs.files.refer(submodel.files[k], fmt::format("{}/files/{}", at, k));
+  for (std::size_t k = 0; k < submodel.inputs.size(); ++k)
+    refs.regions.refer(submodel.inputs[k].region, fmt::format("{}/inputs/{}/region", at, k));
+  for (std::size_t k = 0; k < submodel.outputs.size(); ++k)
+    refs.regions.refer(submodel.outputs[k].region, fmt::format("{}/outputs/{}/region", at, k));
+  refs.regions.refer(submodel.workspace_region, at + "/workspace/region");
+  for (const auto& [chip, id] : submodel.oplist) refs.files.refer(id, fmt::format("{}/oplist/{}", at, chip));
+  for (const auto& [chip, id] : submodel.iomap) refs.files.refer(id, fmt::format("{}/iomap/{}", at, chip));
+  for (std::size_t k = 0; k < submodel.commands.size(); ++k) {
+    refs.files.refer(submodel.commands[k].bin, fmt::format("{}/commands/{}/bin", at, k));
+    refs.files.refer(submodel.commands[k].text, fmt::format("{}/commands/{}/text", at, k));
+  }
+}
+
+void check_hardware(References& refs, const Description& d) {
+  if (d.ccu) {
+    refs.files.refer(d.ccu->elf, "/ccu/elf");
+    refs.regions.refer(d.ccu->load_region, "/ccu/load_region");
+  }
+  if (d.d2d) refs.files.refer(d.d2d->helper, "/d2d/helper");
+  if (!d.quant) return;
+  for (const auto& [param, names] : d.quant->scales) {
+    const std::string at = "/quant/scales/" + pointer_step(param);
+    refs.params.refer(param, at);
+    refs.params.refer(names.scale, at + "/scale");
+    refs.params.refer(names.zero_point, at + "/zero_point");
+  }
+}
 
 }  // namespace
 
@@ -63,36 +107,26 @@ void check_references(const Value& root, const Description& d, std::vector<Probl
   References refs(root, d, problems);
   for (std::size_t i = 0; i < d.memory.regions.size(); ++i) {
     const auto& region = d.memory.regions[i];
-    refs.region(region.parent, fmt::format("/memory/regions/{}/parent", i));
+    refs.regions.refer(region.parent, fmt::format("/memory/regions/{}/parent", i));
     for (std::size_t k = 0; k < region.shared_with.size(); ++k)
-      refs.region(region.shared_with[k], fmt::format("/memory/regions/{}/shared_with/{}", i, k));
+      refs.regions.refer(region.shared_with[k], fmt::format("/memory/regions/{}/shared_with/{}", i, k));
   }
   for (std::size_t i = 0; i < d.params.size(); ++i) {
-    refs.file(d.params[i].file, fmt::format("/params/{}/file", i));
-    refs.region(d.params[i].region, fmt::format("/params/{}/region", i));
+    refs.files.refer(d.params[i].file, fmt::format("/params/{}/file", i));
+    refs.regions.refer(d.params[i].region, fmt::format("/params/{}/region", i));
+    refs.schemes.refer(d.params[i].quant_ref, fmt::format("/params/{}/quant_ref", i));
   }
-  for (std::size_t i = 0; i < d.submodels.size(); ++i) {
-    const auto& submodel = d.submodels[i];
-    const std::string at = fmt::format("/submodels/{}", i);
-    for (std::size_t k = 0; k < submodel.files.size(); ++k)
-      refs.file(submodel.files[k], fmt::format("{}/files/{}", at, k));
-    for (std::size_t k = 0; k < submodel.inputs.size(); ++k)
-      refs.region(submodel.inputs[k].region, fmt::format("{}/inputs/{}/region", at, k));
-    for (std::size_t k = 0; k < submodel.outputs.size(); ++k)
-      refs.region(submodel.outputs[k].region, fmt::format("{}/outputs/{}/region", at, k));
-    refs.region(submodel.workspace_region, at + "/workspace/region");
-    for (const auto& [chip, id] : submodel.oplist) refs.file(id, fmt::format("{}/oplist/{}", at, chip));
-    for (const auto& [chip, id] : submodel.iomap) refs.file(id, fmt::format("{}/iomap/{}", at, chip));
-    for (std::size_t k = 0; k < submodel.commands.size(); ++k) {
-      refs.file(submodel.commands[k].bin, fmt::format("{}/commands/{}/bin", at, k));
-      refs.file(submodel.commands[k].text, fmt::format("{}/commands/{}/text", at, k));
-    }
-  }
-  for (std::size_t i = 0; i < d.kv.regions.size(); ++i) refs.region(d.kv.regions[i], fmt::format("/kv/region/{}", i));
+  for (std::size_t i = 0; i < d.submodels.size(); ++i)
+    check_submodel(refs, d.submodels[i], fmt::format("/submodels/{}", i));
+  for (std::size_t i = 0; i < d.kv.regions.size(); ++i)
+    refs.regions.refer(d.kv.regions[i], fmt::format("/kv/region/{}", i));
+  check_hardware(refs, d);
   for (std::size_t i = 0; i < d.golden.size(); ++i) {
-    refs.file(d.golden[i].inputs, fmt::format("/golden/{}/inputs", i));
-    refs.file(d.golden[i].outputs, fmt::format("/golden/{}/outputs", i));
+    refs.files.refer(d.golden[i].inputs, fmt::format("/golden/{}/inputs", i));
+    refs.files.refer(d.golden[i].outputs, fmt::format("/golden/{}/outputs", i));
   }
+  for (std::size_t i = 0; i < d.signatures.size(); ++i)
+    refs.files.refer(d.signatures[i].file, fmt::format("/signatures/{}/file", i));
 }
 
 std::uint32_t line_of(const Value& root, std::string_view pointer) {

@@ -6,6 +6,7 @@
 #include "calkit/base/hash.h"
 #include "calkit/base/paths.h"
 #include "calkit/base/process.h"
+#include "calkit/calbin/reading.h"
 #include "describe.h"
 #include "inputs.h"
 #include "lower.h"
@@ -119,7 +120,8 @@ Result<PackReport> pack(const PackOptions& options) {
   for (calbin::PackageFile& file : goldens.files) parts.files.push_back(std::move(file));
   parts.golden = std::move(goldens.entries);
 
-  const calbin::Description description = describe(std::move(parts));
+  calbin::Description description = describe(std::move(parts));
+  description.seal = calbin::seal_of(calbin::to_value(description));
   const std::string text = to_json(calbin::to_value(description)) + "\n";
   CALKIT_CHECK_OK(write_file(stage.path() / "calbin.json", text), "writing calbin.json");
   CALKIT_CHECK_OK(stage.commit(), "putting the package in place");

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "calkit/base/hash.h"
+#include "calkit/calbin/reading.h"
 
 namespace calkit::testing_support {
 
@@ -221,6 +222,29 @@ void add_facts(calbin::Description& d, const PackageShape& s) {
   d.provenance.input_onnx_digest = {{"prefill", digest_of_text("prefill")}, {"decode", digest_of_text("decode")}};
 }
 
+/// No files: the digest of what the table answers, and the recipe.
+void add_golden(calbin::Description& d, const PackageShape& s) {
+  for (const char* phase : {"prefill", "decode"}) {
+    calbin::Golden golden;
+    golden.submodel = std::string("mini-") + phase;
+    golden.digest = digest_of_text(golden.submodel);
+    golden.recipe = "SHA-256 of the logits of token 1, f32, row-major";
+    golden.covers = {1, 2, 15, 16, 17, s.context};
+    golden.tolerance_class = "fp32";
+    golden.made_with = {{"model_digest", digest_of_text("model")}, {"tool", "package_builder"}};
+    d.golden.push_back(golden);
+  }
+}
+
+/// Puts the right seal into a text without touching anything else of it.
+void reseal_text(std::string& text) {
+  const auto document = parse_json(text, "calbin.json");
+  const Value* seal = document.ok() ? document->find("seal") : nullptr;
+  const std::string* old = seal != nullptr ? seal->if_string() : nullptr;
+  const auto at = old != nullptr && !old->empty() ? text.find(*old) : std::string::npos;
+  if (at != std::string::npos) text.replace(at, old->size(), calbin::seal_of(*document));
+}
+
 }  // namespace
 
 float table_value(std::int64_t token, std::int64_t column) {
@@ -242,6 +266,7 @@ calbin::PackageFile& TestPackage::file(const std::string& id) {
 TestPackage good_package(const PackageShape& shape) {
   TestPackage p;
   add_facts(p.description, shape);
+  add_golden(p.description, shape);
   add_params(p, shape);
   const std::uint64_t io = 2 * 8 * static_cast<std::uint64_t>(shape.max_tokens) + 128 +
                            4 * static_cast<std::uint64_t>(shape.vocab * std::max<std::int64_t>(shape.tile, 1));
@@ -286,8 +311,12 @@ void TestPackage::write(const fs::path& dir) const {
   }
   Value document = calbin::to_value(d);
   if (edit_document) edit_document(document);
+  if (reseal) document.set("seal", calbin::seal_of(document));
   std::string text = to_json(document) + "\n";
-  if (edit_text) edit_text(text);
+  if (edit_text) {
+    edit_text(text);
+    if (reseal) reseal_text(text);
+  }
   for (const auto& [path, bytes] : all) write_file(dir / path, bytes);
   write_file(dir / "calbin.json", text);
   if (edit_folder) edit_folder(dir);

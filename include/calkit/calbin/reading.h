@@ -18,7 +18,8 @@ enum class ProblemKind {
   kOutOfRange,   ///< negative, above 2^53-1, above 64 bits, or outside the field's own bounds
   kDigest,       ///< not `sha256:` and 64 hex digits
   kDigestCase,   ///< upper-case hex: equal after decoding; parse_description() lets it pass
-  kDuplicateId,  ///< two files or two regions have one id
+  kDuplicateId,  ///< two files, regions or schemes have one id
+  kSeal,         ///< `seal` is not that of the document: it was changed after it was sealed
 };
 
 struct Problem {
@@ -34,6 +35,11 @@ struct Reading {
   Description description;  ///< fields with a problem keep their default; list items keep their index
   std::vector<Problem> problems;
 };
+/// "sha256:<hex>" over the canonical text (RFC 8785; integers keep all digits) of a calbin.json without its member
+/// `seal`. Extension keys (x-...) are covered. Whoever changes a document reseals it:
+/// `document.set("seal", seal_of(document))`.
+std::string seal_of(const Value& document);
+
 /// Reads everything that can be read; never fails.
 Reading read_description(const Cursor& root);
 

@@ -18,7 +18,9 @@ using testing_support::good_package;
 using testing_support::ScratchDir;
 using testing_support::TestPackage;
 
-Result<Description> parse(const Value& document) {
+/// Reads a document that was sealed after the test changed it.
+Result<Description> parse(Value document) {
+  if (document.find("seal") != nullptr && !document.find("seal")->is_null()) document.set("seal", seal_of(document));
   return parse_description(Cursor(document, "calbin.json"));
 }
 
@@ -100,7 +102,44 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"/submodels/0/tokens", Value::list(std::vector<int>{4, 2, 1})},
         BadField{"/submodels/0/inputs/0/role", "ids"}, BadField{"/submodels/0/csr/0/signed", 0},
         BadField{"/submodels/0/oplist", Value::object({{"chip0", "blk0"}})}, BadField{"/kv/bytes_per_chip", 4096},
-        BadField{"/provenance/compiler", Value()}, BadField{"/golden/0/inputs", "nowhere"}));
+        BadField{"/provenance/compiler", Value()}, BadField{"/golden/0/inputs", "nowhere"},
+        BadField{"/golden/0/covers/0", 0}, BadField{"/golden/0/made_with/tool", 1}, BadField{"/ccu/elf", "blk7"},
+        BadField{"/ccu/class", 48}, BadField{"/ccu/class", "64"}, BadField{"/ccu/endian", "middle"},
+        BadField{"/ccu/flags", 5}, BadField{"/ccu/load_region", "ccu9"}, BadField{"/d2d/helper", "blk7"},
+        BadField{"/d2d/required", "yes"}, BadField{"/d2d/routes/0/to", 64}, BadField{"/quant/schemes/0/id", ""},
+        BadField{"/quant/schemes/0/weight/bits", 0}, BadField{"/quant/schemes/0/weight/granularity", "row"},
+        BadField{"/quant/schemes/0/act/dynamic", 1}, BadField{"/quant/schemes/0/scale_dtype", "f8"},
+        BadField{"/quant/schemes/0/zp_dtype", "f32"}, BadField{"/quant/ops/MatMul", 8},
+        BadField{"/quant/calibration_digest", "sha256:"}, BadField{"/quant/scales/table/scale", "scales"},
+        BadField{"/quant/scales/table/zero_point", "zeros"}, BadField{"/signatures/0/file", "blk7"},
+        BadField{"/package/created", "yesterday"}, BadField{"/provenance/started", "2026-13-02T03:04:05Z"}));
+
+TEST(CalbinDescription, ChecksTheDigestsOfWhatAGoldenWasMadeWith) {
+  Description d = full_description();
+  d.golden[0].made_with["model_digest"] = "main";
+  EXPECT_THAT(parse(to_value(d)).error().message, HasSubstr("/golden/0/made_with/model_digest"));
+}
+
+TEST(CalbinDescription, NamesAQuantisedParameterThatIsNotThere) {
+  Description d = full_description();
+  d.quant->scales["tabel"] = {"one", ""};
+  EXPECT_THAT(parse(to_value(d)).error().message, HasSubstr("/quant/scales/tabel"));
+  d.quant.reset();
+  EXPECT_THAT(parse(to_value(d)).error().message, HasSubstr("/params/0/quant_ref")) << "no section, no scheme";
+}
+
+TEST(CalbinSeal, IsRequiredAndMustBeThatOfTheDocument) {
+  Value document = to_value(full_description());
+  EXPECT_TRUE(parse_description(Cursor(document, "calbin.json")).ok());
+  document.find("limits")->set("x-note", "added later");
+  const auto changed = parse_description(Cursor(document, "calbin.json"));
+  ASSERT_FALSE(changed.ok());
+  EXPECT_THAT(changed.error().message, HasSubstr("/seal"));
+  document.set("seal", seal_of(document));
+  EXPECT_TRUE(parse_description(Cursor(document, "calbin.json")).ok());
+  document.set("seal", Value());
+  EXPECT_THAT(parse_description(Cursor(document, "calbin.json")).error().message, HasSubstr("/seal"));
+}
 
 TEST(CalbinReading, ReportsEveryProblemAndKeepsTheRest) {
   Value document = to_value(full_description());
@@ -112,7 +151,7 @@ TEST(CalbinReading, ReportsEveryProblemAndKeepsTheRest) {
   std::vector<std::string> pointers;
   for (const auto& problem : reading.problems) pointers.push_back(problem.pointer);
   EXPECT_THAT(pointers, testing::UnorderedElementsAre("/limits/slots", "/limits/contxt", "/memory/device_required",
-                                                      "/params/1/offset"));
+                                                      "/params/1/offset", "/seal"));
   EXPECT_EQ(reading.description.memory.device_required, 18446744073709551552ull);
   EXPECT_EQ(reading.description.params.size(), 2u);
   EXPECT_EQ(reading.description.params[1].name, "one");
@@ -144,20 +183,19 @@ TEST(CalbinPackage, OpensMapsAndVerifies) {
 TEST(CalbinPackage, RefusesChangedFilesWithTheirName) {
   ScratchDir dir;
   good_package().write(dir / "p");
-  const auto package = Package::open(dir / "p");
-  ASSERT_TRUE(package.ok());
+  const auto verify = [&] { return Package::open(dir / "p")->verify_files(); };
   std::string bytes = dir.read("p/params/blk0.bin");
   bytes[17] ^= 1;
   dir.write("p/params/blk0.bin", bytes);
-  const auto changed = package->verify_files();
+  const auto changed = verify();
   ASSERT_FALSE(changed.ok());
   EXPECT_THAT(changed.error().message, HasSubstr("params/blk0.bin"));
   EXPECT_THAT(changed.error().message, HasSubstr("digest"));
   dir.write("p/params/blk0.bin", bytes.substr(1));
-  EXPECT_THAT(package->verify_files().error().message, HasSubstr("size"));
-  EXPECT_FALSE(package->map("blk0").ok());
+  EXPECT_THAT(verify().error().message, HasSubstr("size"));
+  EXPECT_FALSE(Package::open(dir / "p")->map("blk0").ok());
   std::filesystem::remove(dir / "p/params/blk0.bin");
-  EXPECT_FALSE(package->verify_files().ok());
+  EXPECT_FALSE(verify().ok());
 }
 
 TEST(CalbinPackage, SaysWhichFolderIsNoPackage) {

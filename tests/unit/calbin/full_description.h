@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "calkit/calbin/reading.h"
 #include "package_builder.h"
 
 namespace calkit::calbin {
@@ -39,7 +40,27 @@ inline Description full_description() {
   d.provenance.notes.erase("compiler");
   d.provenance.env_allow["A"] = "b";
   d.provenance.started = d.provenance.finished = "2026-01-02T03:04:05Z";
-  d.golden.push_back({"mini-prefill", "blk0", "blk0", "sha256:" + std::string(64, 'c'), "f32", {{"tool", "t"}}});
+  d.golden = {{"mini-prefill",
+               "blk0",
+               "blk0",
+               "sha256:" + std::string(64, 'c'),
+               "f32",
+               {{"tool", "t"}},
+               "SHA-256 of the logits, f32, row-major",
+               {1, 16}}};
+  d.ccu = Ccu{"blk0", "riscv", 32, false, 5, "param"};
+  d.d2d = D2d{"blk0", true, {{0, 1}}};
+  QuantScheme scheme;
+  scheme.id = "w8";
+  scheme.weight_bits = scheme.act_bits = 8;
+  scheme.symmetric = false;
+  scheme.granularity = "group";
+  scheme.group = 32;
+  scheme.scale_dtype = "f32";
+  scheme.zero_point_dtype = "i8";
+  d.quant = Quant{{scheme}, {{"MatMul", "w8"}}, "sha256:" + std::string(64, 'd'), {{"table", {"one", "one"}}}};
+  d.signatures.push_back({"blk0", "key"});
+  d.seal = seal_of(to_value(d));
   return d;
 }
 

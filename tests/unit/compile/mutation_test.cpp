@@ -7,6 +7,7 @@
 
 #include "calkit/base/hash.h"
 #include "calkit/calbin/oplist.h"
+#include "calkit/calbin/reading.h"
 #include "calkit/tensor/metrics.h"
 #include "road.h"
 
@@ -52,6 +53,7 @@ void write_back(const fs::path& dir, Editable& package) {
         file.digest = "sha256:" + digest->sha256;
       }
   }
+  package.d.seal = calbin::seal_of(calbin::to_value(package.d));
   ASSERT_TRUE(write_file(dir / "calbin.json", to_json(calbin::to_value(package.d)) + "\n").ok());
 }
 
