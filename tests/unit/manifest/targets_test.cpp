@@ -84,6 +84,42 @@ TEST(DeviceProfile, WantsAReasonForEveryUnknown) {
               HasSubstr("/guard_bytes_per_chiplet: found 34359738368"));
   EXPECT_THAT(refusal("chiplets: 2", "chiplets: 0"), HasSubstr("/chiplets: found 0"));
   EXPECT_THAT(refusal("chiplets: 2", "chiplet: 2"), HasSubstr("/chiplet: found an unknown field"));
+  EXPECT_THAT(refusal("  chip_mask: the vendor has not stated how chips are numbered\n", ""),
+              HasSubstr("/reasons/chip_mask: required field missing"));
+  EXPECT_EQ(refusal("chip_mask: null\n", ""), "(accepted)");
+  EXPECT_EQ(refusal("chip_mask: null", "chip_mask: \"0x6\""), "(accepted)");
+  EXPECT_THAT(refusal("chip_mask: null", "chip_mask: \"0x1\""), HasSubstr("/chip_mask: found 0x1 with 1 bits"));
+  EXPECT_THAT(refusal("chip_mask: null", "chip_mask: 3"), HasSubstr("/chip_mask: found"));
+  EXPECT_THAT(refusal("ccu_class: null", "ccu_class: 16"), HasSubstr("/ccu_class: found 16; allowed: 32 or 64"));
+  EXPECT_THAT(refusal("ccu_endian: null", "ccu_endian: middle"), HasSubstr("/ccu_endian: found"));
+  EXPECT_THAT(refusal("ccu_flags: null", "ccu_flags: five"), HasSubstr("/ccu_flags: found 'five'"));
+  EXPECT_THAT(refusal("ccu_type: null", "ccu_type: rel"), HasSubstr("/ccu_type: found"));
+}
+
+TEST(DeviceProfile, ReadsTheControlProgramThatABoardWants) {
+  const ScratchDir dir;
+  std::ifstream in(CALKIT_SOURCE_DIR "/manifests/devices/calculet-assumed.yaml");
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  for (const auto& [from, to] : {std::pair{"chip_mask: null", "chip_mask: \"0x5\""},
+                                 {"ccu_machine: null", "ccu_machine: riscv"},
+                                 {"ccu_class: null", "ccu_class: 64"},
+                                 {"ccu_endian: null", "ccu_endian: big"},
+                                 {"ccu_flags: null", "ccu_flags: \"0x5\""},
+                                 {"ccu_type: null", "ccu_type: dyn"}})
+    text.replace(text.find(from), std::string_view(from).size(), to);
+  const auto profile = read_device_profile(dir.write("d.yaml", text));
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_EQ(profile->chips(), 5u);
+  EXPECT_EQ(profile->ccu.machine, "riscv");
+  EXPECT_EQ(profile->ccu.elf_class, 64);
+  EXPECT_EQ(profile->ccu.little_endian, false);
+  EXPECT_EQ(profile->ccu.flags, 5u);
+  EXPECT_EQ(profile->ccu.type, "dyn");
+  const auto assumed = default_device_profile();
+  ASSERT_TRUE(assumed.ok());
+  EXPECT_EQ(assumed->chip_mask, std::nullopt);
+  EXPECT_EQ(assumed->chips(), 3u);
+  EXPECT_EQ(assumed->ccu.machine, std::nullopt);
 }
 
 }  // namespace
