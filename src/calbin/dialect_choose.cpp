@@ -35,7 +35,7 @@ struct FileRead {
   std::string digest;
 };
 
-FileRead read_one(const ReadFile& read, const std::string& file) {
+FileRead read_one(const ReadFile& read, const std::string& file, std::string_view place) {
   FileRead out;
   auto text = read(file);
   if (!text.ok()) {
@@ -44,7 +44,8 @@ FileRead read_one(const ReadFile& read, const std::string& file) {
   }
   out.digest = "sha256:" + sha256_hex(*text);
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
-  auto document = yaml ? parse_yaml(*text, file) : parse_json(*text, file);
+  const std::string name = place.empty() ? file : fmt::format("{}/{}", place, file);
+  auto document = yaml ? parse_yaml(*text, name) : parse_json(*text, name);
   if (document.ok())
     out.document = std::move(document).value();
   else
@@ -68,12 +69,12 @@ std::string title(const Dialect& dialect) {
 
 }  // namespace
 
-Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects) {
+Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects, std::string_view place) {
   std::map<std::string, FileRead> files;
   std::vector<const Dialect*> fitting;
   std::string reasons, names;
   for (const auto& dialect : dialects) {
-    if (!files.contains(dialect.file)) files.emplace(dialect.file, read_one(read, dialect.file));
+    if (!files.contains(dialect.file)) files.emplace(dialect.file, read_one(read, dialect.file, place));
     const std::string why = misfit(dialect, files.at(dialect.file));
     if (why.empty()) {
       fitting.push_back(&dialect);

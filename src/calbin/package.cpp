@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "calkit/base/hash.h"
+#include "calkit/calbin/dialect.h"
+#include "calkit/calbin/reading.h"
 
 namespace calkit::calbin {
 
@@ -16,6 +17,20 @@ template <class Item>
 const Item* by_id(const std::vector<Item>& items, std::string_view id) {
   const auto at = std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.id == id; });
   return at != items.end() ? &*at : nullptr;
+}
+
+/// parse_description() of a translated description: a problem is told where the producer wrote it.
+Result<Description> describe(const Canonical& canonical, const std::string& place) {
+  const std::string name = place + "/" + canonical.file;
+  auto parsed = parse_description(Cursor(canonical.document, name));
+  if (parsed.ok() || canonical.is_canonical) return parsed;
+  for (const auto& problem : read_description(Cursor(canonical.document, name)).problems) {
+    if (problem.kind == ProblemKind::kDigestCase) continue;
+    const Source source = canonical.source(problem.pointer);
+    return input_error(fmt::format("{}:{}", name, source.line), source.pointer,
+                       fmt::format("{} for {}", problem.found, problem.pointer), problem.allowed, problem.hint);
+  }
+  return parsed;
 }
 
 }  // namespace
@@ -42,16 +57,13 @@ Result<Package> Package::open(const std::filesystem::path& path) {
 }
 
 Result<Package> Package::open(std::shared_ptr<const FileTree> tree) {
-  const std::string name = tree->name() + "/" + kDescriptionFile;
-  if (tree->find(kDescriptionFile) == nullptr)
-    return input_error(name, {}, "no such file", "a package: calbin.json at its top and the files it lists",
-                       "name the package itself, not a folder above it");
-  CALKIT_TRY(const auto text, tree->read(kDescriptionFile));
-  CALKIT_TRY(auto document, parse_json(text, name));
+  CALKIT_TRY(const auto dialects, shipped_dialects());
+  CALKIT_TRY(auto canonical,
+             translate([&](std::string_view file) { return tree->read(file); }, dialects, tree->name()));
   Package out;
-  out.document_ = std::make_shared<const Value>(std::move(document));
-  CALKIT_TRY(out.description_, parse_description(Cursor(*out.document_, name)));
-  out.digest_ = "sha256:" + sha256_hex(text);
+  CALKIT_TRY(out.description_, describe(canonical, tree->name()));
+  out.digest_ = canonical.file_digest;
+  out.document_ = std::make_shared<const Value>(std::move(canonical.document));
   out.tree_ = std::move(tree);
   return out;
 }

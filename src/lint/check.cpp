@@ -70,18 +70,32 @@ bool Check::usable(std::string_view pointer) const {
 }
 
 void Check::add(Severity severity, std::string pointer, Said said) {
-  const bool wanted = facts_.document && findings_.size() < kMaxFindingsPerRule;
-  const std::uint32_t line = wanted ? calbin::line_of(*facts_.document, pointer) : 0;
-  const std::size_t before = findings_.size();
-  report_in(kDescriptionFile, pointer, line, std::move(said), severity);
-  if (findings_.size() > before) findings_.back().canonical = std::move(pointer);
-}
-
-void Check::report_in(std::string file, std::string pointer, std::uint32_t line, Said said, Severity severity) {
   if (findings_.size() >= kMaxFindingsPerRule) {
     ++unlisted_;
     return;
   }
+  calbin::Source source{pointer, 0, 0, {}};
+  if (facts_.canonical && !facts_.canonical->is_canonical) {
+    source = facts_.canonical->source(pointer);
+    const bool told = source.raw.empty() || said.found.find(source.raw) != std::string::npos;
+    if (!told) said.found += fmt::format(" ({} says {})", facts_.file, printable(source.raw));
+  } else if (facts_.document) {
+    source.line = calbin::line_of(*facts_.document, pointer);
+  }
+  push(facts_.file, std::move(source.pointer), source.line, std::move(said), severity);
+  findings_.back().canonical = std::move(pointer);
+}
+
+void Check::report_in(std::string file, std::string pointer, std::uint32_t line, Said said, Severity severity) {
+  if (file == kDescriptionFile) return add(severity, std::move(pointer), std::move(said));
+  if (findings_.size() >= kMaxFindingsPerRule) {
+    ++unlisted_;
+    return;
+  }
+  push(std::move(file), std::move(pointer), line, std::move(said), severity);
+}
+
+void Check::push(std::string file, std::string pointer, std::uint32_t line, Said said, Severity severity) {
   Finding finding;
   finding.rule = rule_.info.id;
   finding.severity = severity;

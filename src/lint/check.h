@@ -41,6 +41,7 @@ class Check {
   void report(std::string pointer, Said said) { add(rule_.info.severity, std::move(pointer), std::move(said)); }
   void warn(std::string pointer, Said said) { add(Severity::kWarning, std::move(pointer), std::move(said)); }
   void inform(std::string pointer, Said said) { add(Severity::kInfo, std::move(pointer), std::move(said)); }
+  /// In another file than the description; a place in calbin.json is told as report() tells it.
   void report_in(std::string file, std::string pointer, std::uint32_t line, Said said, Severity severity);
   const RuleInfo& rule() const { return rule_.info; }
 
@@ -83,6 +84,7 @@ class Check {
 
  private:
   void add(Severity severity, std::string pointer, Said said);
+  void push(std::string file, std::string pointer, std::uint32_t line, Said said, Severity severity);
 
   const Facts& facts_;
   const Rule& rule_;

@@ -63,6 +63,25 @@ Result<std::shared_ptr<const FileTree>> open_tree(const Inputs& inputs) {
   return std::make_shared<const FileTree>(std::move(tree));
 }
 
+/// The description in the canonical form, whatever dialect it is written in. Fails only for a bad dialect file; what is
+/// wrong with the package becomes `unreadable`.
+Status read_canonical(Facts& facts) {
+  const auto& dir = facts.inputs.dialects;
+  CALKIT_TRY(const auto dialects, dir.empty() ? calbin::shipped_dialects() : calbin::dialects_with(dir));
+  for (const auto& dialect : dialects)
+    if (facts.tree->find(dialect.file) != nullptr) facts.file = dialect.file;
+  auto canonical = calbin::translate([&](std::string_view name) { return facts.tree->read(name); }, dialects);
+  if (!canonical.ok()) {
+    facts.unreadable = std::move(canonical).error();
+    return {};
+  }
+  facts.canonical = std::move(canonical).value();
+  facts.file = facts.canonical->file;
+  facts.digest = facts.canonical->file_digest;
+  facts.document = std::move(facts.canonical->document);
+  return {};
+}
+
 void read_oplist(const Facts& facts, OpListFacts& out) {
   auto text = facts.tree->read(out.path);
   if (!text.ok()) {
@@ -124,19 +143,9 @@ Result<Facts> gather(const Inputs& inputs) {
     CALKIT_TRY(facts.baseline, manifest::read_baseline_facts(*inputs.baseline), "reading --baseline");
   }
   CALKIT_TRY(facts.tree, open_tree(inputs), fmt::format("opening the package {}", inputs.package.string()));
-  auto text = facts.tree->read(kDescriptionFile);
-  if (!text.ok()) {
-    facts.unreadable = std::move(text).error();
-    return facts;
-  }
-  facts.digest = "sha256:" + sha256_hex(*text);
-  auto document = parse_json(*text, kDescriptionFile);
-  if (!document.ok()) {
-    facts.unreadable = std::move(document).error();
-    return facts;
-  }
-  facts.document = std::move(document).value();
-  facts.reading = calbin::read_description(Cursor(*facts.document, kDescriptionFile));
+  CALKIT_CHECK_OK(read_canonical(facts));
+  if (facts.unreadable) return facts;
+  facts.reading = calbin::read_description(Cursor(*facts.document, facts.file));
   facts.schema_known = facts.document->is_object();
   for (const auto& problem : facts.reading.problems)
     if (problem.kind == calbin::ProblemKind::kSchema) facts.schema_known = false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calkit/base/tree.h"
+#include "calkit/calbin/dialect.h"
 #include "calkit/calbin/oplist.h"
 #include "calkit/calbin/reading.h"
 #include "calkit/lint/lint.h"
@@ -40,10 +41,12 @@ struct Facts {
   manifest::SupportMatrix support;
   std::optional<manifest::BaselineFacts> baseline;  ///< nullopt: none was given
   std::shared_ptr<const FileTree> tree;
-  TreeDigests digests;  ///< of every regular file; empty when calbin.json could not be read
-  std::string digest;   ///< of calbin.json
-  std::optional<Value> document;
-  std::optional<Error> unreadable;  ///< why there is no document
+  TreeDigests digests;                         ///< of every regular file; empty when calbin.json could not be read
+  std::string digest;                          ///< of calbin.json
+  std::string file = kDescriptionFile;         ///< the producer's description
+  std::optional<calbin::Canonical> canonical;  ///< how it was translated; its document is the next member
+  std::optional<Value> document;               ///< in the canonical form
+  std::optional<Error> unreadable;             ///< why there is no document
   calbin::Reading reading;
   bool schema_known = false;
   std::vector<FileFacts> files;                                              ///< one per entry of the description

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "calkit/base/text.h"
@@ -85,10 +86,49 @@ void check_duplicate_key(Check& check) {
                [](const Problem& p) { return Check::Said{"an id is given twice", p.found, p.allowed, p.hint}; });
 }
 
+/// "/models/*: n_ctx, n_seq; /kv_cache: bytes": keys by the object they stand in.
+std::string by_object(const std::vector<std::string>& patterns) {
+  std::map<std::string, std::string> groups;
+  for (const auto& pattern : patterns) {
+    const auto slash = pattern.rfind('/');
+    auto& keys = groups[slash == 0 ? "/" : pattern.substr(0, slash)];
+    keys += (keys.empty() ? "" : ", ") + pattern.substr(slash + 1);
+  }
+  std::string out;
+  for (const auto& [object, keys] : groups) out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", object, keys);
+  return out;
+}
+
+/// Keys of the producer that nobody described, and one note each on what was read by an assumption or has a quirk.
+void report_dialect(Check& check) {
+  if (!check.facts().canonical) return;
+  const auto& canonical = *check.facts().canonical;
+  const std::string dialect = fmt::format("dialect {} version {}", canonical.dialect, canonical.dialect_version);
+  for (const auto& key : canonical.unmapped)
+    check.report_in(canonical.file, key.pointer, key.line,
+                    {fmt::format("{} is no key of {}", key.pointer, dialect), fmt::format("key '{}'", key.pointer),
+                     key.nearest.empty() ? "the keys the dialect maps or ignores"
+                                         : fmt::format("'{}' is the nearest key", key.nearest),
+                     "ask the producer what it means, then map it or list it under ignored"},
+                    canonical.unmapped_is_error ? check.rule().severity : Severity::kWarning);
+  if (!canonical.assumed.empty())
+    check.report_in(canonical.file, {}, 0,
+                    {fmt::format("{} keys were read by assumed mappings of {}", canonical.assumed.size(), dialect),
+                     by_object(canonical.assumed), "keys that the producer has confirmed",
+                     "have the producer confirm or correct them in the dialect"},
+                    Severity::kInfo);
+  for (const auto& [key, note] : canonical.quirks)
+    check.report_in(canonical.file, {}, 0,
+                    {fmt::format("a known quirk of {}", key), note, "nothing: the value was taken as it is",
+                     "keep it in mind when a rule reports this field"},
+                    Severity::kInfo);
+}
+
 void check_unknown_key(Check& check) {
   each_problem(check, ProblemKind::kUnknownKey, [](const Problem& p) {
     return Check::Said{fmt::format("unknown field {}", p.pointer), p.found, p.allowed, p.hint};
   });
+  report_dialect(check);
 }
 
 void check_required_field(Check& check) {

@@ -88,7 +88,7 @@ bool leaves(std::string_view path) {
 }
 
 void check_unlisted_file(Check& check) {
-  std::set<std::string> listed{kDescriptionFile};
+  std::set<std::string> listed{check.facts().file};
   for (const auto& file : check.d().files) listed.insert(file.path);
   for (const TreeEntry& entry : check.facts().tree->entries()) {
     if (entry.kind == EntryKind::kFolder) {

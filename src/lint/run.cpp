@@ -39,6 +39,11 @@ Result<Report> run(const Inputs& inputs) {
   report.package_digest = facts.digest;
   report.service_digest = inputs.service_digest;
   report.profile = facts.profile.name;
+  if (facts.canonical) {
+    report.dialect = facts.canonical->dialect;
+    report.dialect_version = facts.canonical->dialect_version;
+    report.dialect_digest = facts.canonical->dialect_digest;
+  }
   if (auto whole = tree_digest(*facts.tree, facts.digests); whole.ok()) report.tree = std::move(whole).value();
   const std::string_view culprit = rule_of_unreadable(facts);
   for (const auto& rule : rule_table()) {

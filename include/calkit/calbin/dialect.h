@@ -122,7 +122,8 @@ class Canonical {
 
 /// Finds the one dialect that fits and translates. kInput when none or two fit, telling why for each, and when the
 /// description cannot be parsed.
-Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects);
+/// @param place what messages put before the names of files; empty: the names alone.
+Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects, std::string_view place = {});
 /// The same for one dialect and a description at hand.
 Canonical translate(Value producer, const Dialect& dialect);
 

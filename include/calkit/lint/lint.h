@@ -62,6 +62,7 @@ struct Inputs {
   std::optional<std::filesystem::path> baseline;   ///< a frozen baseline, for the rules that compare with it
   std::shared_ptr<const FileTree> tree;            ///< the package's files; null: `package` is opened
   ByteProgress progress;                           ///< of hashing; empty: nobody wants to know
+  std::filesystem::path dialects;                  ///< folder of further dialects; empty: the shipped ones alone
 };
 
 /// An entry of a waiver file (docs/formats/waivers.md).
@@ -116,10 +117,11 @@ struct Report {
   std::string package_digest;      ///< "sha256:..." of calbin.json; empty if it could not be read
   std::optional<FileDigest> tree;  ///< tree_digest() of all files; nullopt: one is a link or could not be hashed
   std::string service_digest, profile;
-  std::string waivers_digest;           ///< empty: no waiver file
-  std::vector<std::string> submodels;   ///< names, in the order of the description
-  std::vector<std::string> unselected;  ///< ids of rules that were left out by choice
-  std::vector<StaleWaiver> stale;       ///< entries of the waiver file that are expired or match nothing
+  std::string dialect, dialect_version, dialect_digest;  ///< of the producer's form; empty if none could be chosen
+  std::string waivers_digest;                            ///< empty: no waiver file
+  std::vector<std::string> submodels;                    ///< names, in the order of the description
+  std::vector<std::string> unselected;                   ///< ids of rules that were left out by choice
+  std::vector<StaleWaiver> stale;  ///< entries of the waiver file that are expired or match nothing
   Policy policy;
   std::vector<RuleOutcome> rules;  ///< every rule, sorted by id
   std::vector<Finding> findings;   ///< sorted by rule, file, line, pointer
