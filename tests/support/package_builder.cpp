@@ -7,6 +7,8 @@
 
 #include "calkit/base/hash.h"
 #include "calkit/calbin/reading.h"
+#include "package_parts.h"
+#include "reseal.h"
 
 namespace calkit::testing_support {
 
@@ -85,26 +87,34 @@ calbin::IoTensor tensor(std::int64_t index, const std::string& name, const std::
   return out;
 }
 
-void add_regions(TestPackage& p, std::uint64_t param_bytes, std::uint64_t kv_bytes, std::uint64_t io_bytes) {
+void add_regions(TestPackage& p, const PackageShape& s, std::uint64_t param_bytes, std::uint64_t kv_bytes,
+                 std::uint64_t io_bytes) {
   struct Part {
     const char *id, *kind;
     std::uint64_t bytes;
   };
-  const Part parts[] = {{"param", "param", param_bytes},
-                        {"kv", "kv", kv_bytes},
-                        {"workspace", "workspace", kPage},
-                        {"io.prefill", "io", io_bytes},
-                        {"io.decode", "io", io_bytes}};
-  std::uint64_t at = kBase;
-  auto& regions = p.description.memory.regions;
-  regions.push_back({"chip0", 0, "dram", "global", kBase, 0, kPage, {}, {}});
-  for (const auto& part : parts) {
-    regions.push_back({part.id, 0, "dram", part.kind, at, pages(part.bytes), kPage, "chip0", {}});
-    at += pages(part.bytes);
+  std::vector<Part> parts = {{"param", "param", param_bytes},
+                             {"kv", "kv", kv_bytes},
+                             {"workspace", "workspace", kPage},
+                             {"io.prefill", "io", io_bytes},
+                             {"io.decode", "io", io_bytes}};
+  if (s.full)
+    parts.insert(parts.end(), {{"command", "command", kPage}, {"ccu", "ccu", 2 * kPage}, {"guard", "guard", kPage}});
+  auto& memory = p.description.memory;
+  for (std::int64_t chip = 0; chip < s.chips; ++chip) {
+    const std::string global = "chip" + std::to_string(chip);
+    const std::size_t first = memory.regions.size();
+    std::uint64_t at = kBase;
+    memory.regions.push_back({global, chip, "dram", "global", kBase, 0, kPage, {}, {}});
+    for (const auto& part : parts) {
+      memory.regions.push_back(
+          {on_chip(part.id, chip), chip, "dram", part.kind, at, pages(part.bytes), kPage, global, {}});
+      at += pages(part.bytes);
+    }
+    memory.regions[first].size = at - kBase;
+    memory.device_required += at - kBase;
   }
-  regions[0].size = at - kBase;
-  p.description.memory.device_required = at - kBase;
-  p.description.memory.declared_text = std::to_string((at - kBase) / 1024) + " KiB";
+  memory.declared_text = std::to_string(memory.device_required / 1024) + " KiB";
 }
 
 calbin::Submodel submodel(TestPackage& p, const PackageShape& s, bool decode) {
@@ -116,7 +126,11 @@ calbin::Submodel submodel(TestPackage& p, const PackageShape& s, bool decode) {
   out.type = phase;
   out.context = s.context;
   out.tokens = {1, tokens, 1};
-  out.files = {"blk0", "oplist." + phase};
+  out.chips = chip_bit(s.chips) - 1;
+  for (std::int64_t chip = 0; chip < s.chips; ++chip) {
+    out.oplist[chip] = on_chip("oplist." + phase, chip);
+    out.files.insert(out.files.end(), {on_chip("blk0", chip), out.oplist[chip]});
+  }
   out.inputs.push_back(tensor(0, "token_ids", "token", region, io, DType::kI64, 1, tokens, 0));
   out.inputs.push_back(
       tensor(1, "position_ids", "position", region, io + out.inputs[0].size, DType::kI64, 1, tokens, 0));
@@ -127,14 +141,14 @@ calbin::Submodel submodel(TestPackage& p, const PackageShape& s, bool decode) {
       tensor(0, "logits", "logits", region, (csr + 8 + 63) / 64 * 64, DType::kF32, 1, s.vocab, s.tile));
   out.workspace_region = "workspace";
   out.workspace_peak = 192;
-  out.oplist[0] = "oplist." + phase;
   return out;
 }
 
 void add_ops(TestPackage& p, const PackageShape& s) {
   const auto& params = p.description.params;
+  const std::int64_t columns = s.vocab / s.chips;
   const auto table =
-      operand("table", "param", params[0].base, params[0].length, DType::kF32, {number(s.vocab), number(s.vocab)});
+      operand("table", "param", params[0].base, params[0].length, DType::kF32, {number(s.vocab), number(columns)});
   const auto one = operand("one", "param", params[1].base, params[1].length, DType::kI64, {number(1)});
   const std::uint64_t work = p.region("workspace").base;
   const auto scratch = [&](const char* name, std::uint64_t slot, std::vector<calbin::Extent> shape) {
@@ -142,7 +156,8 @@ void add_ops(TestPackage& p, const PackageShape& s) {
   };
   const auto logits_of = [&](const calbin::Submodel& m) {
     const auto& t = m.outputs[0];
-    return operand("logits", t.region, t.base, t.size, DType::kF32, {symbol("B"), number(s.vocab)});
+    return operand("logits", t.region, t.base, t.size / static_cast<std::uint64_t>(s.chips), DType::kF32,
+                   {symbol("B"), number(columns)});
   };
   const auto tokens_of = [&](const calbin::Submodel& m, std::vector<calbin::Extent> shape) {
     const auto& t = m.inputs[0];
@@ -168,10 +183,36 @@ void add_ops(TestPackage& p, const PackageShape& s) {
                             {table, tokens_of(p.decode_model(), {symbol("B")})}, logits_of(p.decode_model())));
 }
 
-void add_params(TestPackage& p, const PackageShape& s) {
+/// Chip `chip` of the others: takes the token from chip 0, looks its columns up and puts them into chip 0's logits.
+calbin::OpList columns_of_chip(TestPackage& p, const PackageShape& s, const calbin::Submodel& m, std::int64_t chip) {
+  const std::int64_t columns = s.vocab / s.chips;
+  const auto bytes = static_cast<std::uint64_t>(columns) * 4;
+  const bool decode = m.type == "decode";
+  const calbin::Operand token = decode ? p.decode.ops[0].reads[1] : p.prefill.ops[2].writes[0];
+  const std::string region = on_chip("workspace", chip);
+  const std::uint64_t work = p.region(region).base;
+  const auto& table = p.description.params[static_cast<std::size_t>(2 * chip)];
+  const auto here = operand("token", region, work, 64, DType::kI64, {symbol("B")});
+  const auto part = operand("part", region, work + 64, bytes, DType::kF32, {symbol("B"), number(columns)});
+  auto out_part = operand("logits", m.outputs[0].region, m.outputs[0].base + bytes * static_cast<std::uint64_t>(chip),
+                          bytes, DType::kF32, {symbol("B"), number(columns)});
+  calbin::OpList out{m.name, chip, {}};
+  out.ops.push_back(op(0, "D2DCopy", {}, {token}, here));
+  out.ops.push_back(op(
+      1, "Gather", {{"axis", std::int64_t{0}}},
+      {operand("table", table.region, table.base, table.length, DType::kF32, {number(s.vocab), number(columns)}), here},
+      part));
+  out.ops.push_back(op(2, "D2DCopy", {}, {part}, out_part));
+  for (const std::size_t at : {0, 2}) out.ops[at].domain = "calkit";
+  return out;
+}
+
+/// The columns of `chip`, then the number one.
+void add_params(TestPackage& p, const PackageShape& s, std::int64_t chip) {
+  const std::int64_t columns = s.vocab / s.chips;
   std::string block;
   for (std::int64_t row = 0; row < s.vocab; ++row) {
-    for (std::int64_t column = 0; column < s.vocab; ++column) {
+    for (std::int64_t column = chip * columns; column < (chip + 1) * columns; ++column) {
       const float value = table_value(row, column);
       block.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
@@ -179,22 +220,26 @@ void add_params(TestPackage& p, const PackageShape& s) {
   const std::uint64_t table_bytes = block.size();
   const std::int64_t one = 1;
   block.append(reinterpret_cast<const char*>(&one), sizeof one);
-  p.files["params/blk0.bin"] = block;
+  p.files["params/" + on_chip("blk0", chip) + ".bin"] = block;
   for (const bool table : {true, false}) {
     calbin::Param out;
     out.name = table ? "table" : "one";
-    out.file = "blk0";
-    out.region = "param";
+    out.file = on_chip("blk0", chip);
+    out.region = on_chip("param", chip);
+    out.chip = chip;
     out.offset = table ? 0 : table_bytes;
     out.length = table ? table_bytes : 8;
     out.base = kBase + out.offset;
     out.dtype = table ? DType::kF32 : DType::kI64;
-    out.shape = out.logical_shape = table ? Shape{s.vocab, s.vocab} : Shape{1};
+    out.shape = table ? Shape{s.vocab, columns} : Shape{1};
+    out.logical_shape = table ? Shape{s.vocab, s.vocab} : Shape{1};
+    if (s.chips > 1) out.shard = calbin::Shard{table ? 1 : 0, chip, s.chips, !table};
     p.description.params.push_back(out);
   }
 }
 
 void add_facts(calbin::Description& d, const PackageShape& s) {
+  std::vector<calbin::Route> routes;
   d.name = "mini";
   d.version = "1.0.0";
   d.compat = {"0.7.6", "any", "any", "emulated"};
@@ -209,12 +254,25 @@ void add_facts(calbin::Description& d, const PackageShape& s) {
   d.model.rope_theta = 10000;
   d.limits = {s.context, 1, s.max_tokens, s.slots};
   d.device.profile = "calculet-assumed";
-  d.device.chips = 1;
-  d.device.chip_mask = 1;
-  d.device.chip.push_back({0, 34292629504, {}, {}});
-  d.partition.kind = "single";
+  d.device.chips = s.chips;
+  d.device.chip_mask = chip_bit(s.chips) - 1;
   const std::uint64_t kv = static_cast<std::uint64_t>(4 * s.context * s.slots) * 8;
-  d.kv = {DType::kF32, DType::kF32, {}, "slot,layer,k|v,head,position,dim", kv, {kv}, {"kv"}};
+  d.kv = {DType::kF32, DType::kF32, {}, "slot,layer,k|v,head,position,dim", kv, {}, {}};
+  for (std::int64_t chip = 0; chip < s.chips; ++chip) {
+    d.device.chip.push_back({chip, 34292629504, {}, {}});
+    d.kv.bytes_per_chip.push_back(kv / static_cast<std::uint64_t>(s.chips));
+    d.kv.regions.push_back(on_chip("kv", chip));
+  }
+  d.partition.kind = "single";
+  if (s.chips > 1) {
+    d.partition = {"tp", s.chips, {"columns", "heads"}};
+    d.model.q_heads = d.model.kv_heads = s.chips;  // a head of each chip, and as many bytes as before
+    d.model.head_dim = 4 / s.chips;
+    for (std::int64_t from = 0; from < s.chips; ++from)
+      for (std::int64_t to = 0; to < s.chips; ++to)
+        if (from != to) routes.push_back({from, to});
+    d.d2d = calbin::D2d{"d2d", true, routes};
+  }
   for (const char* part : {"compiler", "tvm", "kernel", "oplib", "container_digest"})
     d.provenance.notes[part] = "a test's package";
   d.provenance.argv = {"package_builder"};
@@ -236,13 +294,34 @@ void add_golden(calbin::Description& d, const PackageShape& s) {
   }
 }
 
-/// Puts the right seal into a text without touching anything else of it.
-void reseal_text(std::string& text) {
-  const auto document = parse_json(text, "calbin.json");
-  const Value* seal = document.ok() ? document->find("seal") : nullptr;
-  const std::string* old = seal != nullptr ? seal->if_string() : nullptr;
-  const auto at = old != nullptr && !old->empty() ? text.find(*old) : std::string::npos;
-  if (at != std::string::npos) text.replace(at, old->size(), calbin::seal_of(*document));
+void add_files(TestPackage& p, const PackageShape& s) {
+  for (std::int64_t chip = 0; chip < s.chips; ++chip) {
+    const std::string block = on_chip("blk0", chip);
+    p.description.files.push_back({block, "params/" + block + ".bin", "param", 0, {}, chip_bit(chip), false});
+    for (const auto& m : p.description.submodels) {
+      const std::string path = "oplists/" + on_chip(m.type, chip) + ".json";
+      p.description.files.push_back({m.oplist.at(chip), path, "oplist", 0, {}, chip_bit(chip), false});
+      if (chip > 0) p.more_oplists[path] = columns_of_chip(p, s, m, chip);
+    }
+  }
+  if (s.chips > 1) list_file(p, "d2d", "d2d/helper.bin", "d2d-helper", chip_bit(s.chips) - 1, "moves bytes");
+}
+
+/// Everything else that a board's package has.
+void complete(TestPackage& p, const PackageShape& s) {
+  add_quantised(p, s.chips);
+  for (auto& m : p.description.submodels) {
+    for (std::int64_t chip = 0; chip < s.chips; ++chip) {
+      const auto& ops = chip > 0             ? p.more_oplists.at("oplists/" + on_chip(m.type, chip) + ".json")
+                        : m.type == "decode" ? p.decode
+                                             : p.prefill;
+      for (const char* kind : {"cpu", "pld"}) add_command(p, m, ops, kind);
+      add_iomap(p, m, chip);
+    }
+  }
+  add_control_program(p, s.chips);
+  add_golden_results(p, s);
+  add_origin(p);
 }
 
 }  // namespace
@@ -267,16 +346,16 @@ TestPackage good_package(const PackageShape& shape) {
   TestPackage p;
   add_facts(p.description, shape);
   add_golden(p.description, shape);
-  add_params(p, shape);
+  for (std::int64_t chip = 0; chip < shape.chips; ++chip) add_params(p, shape, chip);
   const std::uint64_t io = 2 * 8 * static_cast<std::uint64_t>(shape.max_tokens) + 128 +
                            4 * static_cast<std::uint64_t>(shape.vocab * std::max<std::int64_t>(shape.tile, 1));
-  add_regions(p, p.files["params/blk0.bin"].size(), p.description.kv.bytes_total, io);
+  const std::uint64_t quantised = shape.full ? 256 : 0;
+  add_regions(p, shape, p.files["params/blk0.bin"].size() + quantised, p.description.kv.bytes_per_chip[0], io);
   p.description.submodels.push_back(submodel(p, shape, false));
   p.description.submodels.push_back(submodel(p, shape, true));
   add_ops(p, shape);
-  p.description.files = {{"blk0", "params/blk0.bin", "param", 0, {}, 1, false},
-                         {"oplist.prefill", "oplists/prefill.json", "oplist", 0, {}, 1, false},
-                         {"oplist.decode", "oplists/decode.json", "oplist", 0, {}, 1, false}};
+  add_files(p, shape);
+  if (shape.full) complete(p, shape);
   return p;
 }
 
@@ -302,6 +381,7 @@ void TestPackage::write(const fs::path& dir) const {
   auto all = files;
   all.emplace("oplists/prefill.json", to_json(calbin::to_value(prefill)) + "\n");
   all.emplace("oplists/decode.json", to_json(calbin::to_value(decode)) + "\n");
+  for (const auto& [path, list] : more_oplists) all.emplace(path, to_json(calbin::to_value(list)) + "\n");
   auto d = description;
   for (auto& file : d.files) {
     const auto bytes = all.find(file.path);

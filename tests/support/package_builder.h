@@ -16,7 +16,8 @@ namespace calkit::testing_support {
 struct TestPackage {
   calbin::Description description;
   calbin::OpList prefill, decode;
-  std::map<std::string, std::string> files;  ///< path -> bytes; the op lists are added by write()
+  std::map<std::string, calbin::OpList> more_oplists;  ///< path -> op list, of the chips after the first
+  std::map<std::string, std::string> files;            ///< path -> bytes; the op lists are added by write()
 
   std::function<void(Value&)> edit_document;                      ///< has the last word on calbin.json as a tree
   std::function<void(std::string&)> edit_text;                    ///< and as a text
@@ -36,7 +37,9 @@ struct TestPackage {
 
 struct PackageShape {
   std::int64_t vocab = 32, context = 64, max_tokens = 16, slots = 2;
-  std::int64_t tile = 0;  ///< rows of the logits' tile; 0: none
+  std::int64_t tile = 0;   ///< rows of the logits' tile; 0: none
+  std::int64_t chips = 1;  ///< 2: the table is cut into columns over the chips; the emulated device has one chip
+  bool full = false;       ///< with everything that only real boards need (package_parts.h)
 };
 /// "mini", with submodels mini-prefill and mini-decode.
 TestPackage good_package(const PackageShape& shape = {});

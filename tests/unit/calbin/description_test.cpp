@@ -180,6 +180,20 @@ TEST(CalbinPackage, OpensMapsAndVerifies) {
   EXPECT_FALSE(package->map("params/blk0.bin").ok());
 }
 
+TEST(CalbinPackage, OpensThePackageOfABoardWithOneChipAndWithTwo) {
+  for (const std::int64_t chips : {1, 2}) {
+    ScratchDir dir;
+    testing_support::PackageShape shape;
+    shape.chips = chips;
+    shape.full = true;
+    good_package(shape).write(dir / "p");
+    const auto package = Package::open(dir / "p");
+    ASSERT_TRUE(package.ok()) << package.error().message;
+    EXPECT_TRUE(package->verify_files().ok());
+    EXPECT_EQ(package->description().submodels[1].oplist.size(), static_cast<std::size_t>(chips));
+  }
+}
+
 TEST(CalbinPackage, RefusesChangedFilesWithTheirName) {
   ScratchDir dir;
   good_package().write(dir / "p");
