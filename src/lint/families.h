@@ -19,7 +19,9 @@ std::vector<Rule> alias_rules();          ///< 07 aliasing
 std::vector<Rule> lifetime_rules();       ///< 07 buffers over the op order
 std::vector<Rule> unit_rules();           ///< 08 units
 std::vector<Rule> chip_rules();           ///< 09 chips and partition
-std::vector<Rule> command_rules();        ///< 10 commands and ELF
+std::vector<Rule> partition_rules();      ///< 09 how the model is divided
+std::vector<Rule> command_rules();        ///< 10 commands
+std::vector<Rule> elf_rules();            ///< 10 ELF images
 std::vector<Rule> provenance_rules();     ///< 11 provenance and hygiene
 std::vector<Rule> leak_rules();           ///< 11 what tells of the build machine
 std::vector<Rule> golden_rules();         ///< 12 golden

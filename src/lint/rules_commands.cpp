@@ -1,10 +1,237 @@
-/// Family 10: command binaries and ELF images.
+/// Family 10, first part: the command binaries of each submodel, chip and kind, and their text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "calkit/base/checked.h"
+#include "calkit/base/text.h"
+#include "elf_facts.h"
 #include "families.h"
 
 namespace calkit::lint {
 
+namespace {
+
+constexpr std::string_view kKinds[] = {"cpu", "pld"};
+
+std::string_view text_in(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+void check_command_file(Check& check, const std::string& id, std::string_view role, const std::string& pointer) {
+  const auto* file = check.file(id);
+  if (file != nullptr && file->role != role)
+    check.report(pointer, {fmt::format("a command names a file of another role: '{}'", file->path),
+                           std::string(file->role), std::string(role), "name the command's own file"});
+}
+
+void check_command_text(Check& check, const calbin::Command& command, const std::string& pointer) {
+  const auto file = bytes_of(check, command.text);
+  if (file == nullptr) return;
+  const auto text = text_in(*file);
+  const auto bad = invalid_utf8_at(text);
+  if (bad == std::string_view::npos && text.find('\0') == std::string_view::npos) return;
+  check.report(pointer + "/text",
+               {fmt::format("the text of a command cannot be read: '{}'", check.file(command.text)->path),
+                bad != std::string_view::npos ? fmt::format("no UTF-8 from byte {} on", bad) : "a zero byte",
+                "plain UTF-8 text, one line a record", "write the disassembly again; this looks like a binary"});
+}
+
+void check_commands_of(Check& check, const calbin::Submodel& submodel, const std::string& pointer) {
+  std::map<std::pair<std::int64_t, std::string>, std::size_t> seen;
+  for (std::size_t i = 0; i < submodel.commands.size(); ++i) {
+    const auto& command = submodel.commands[i];
+    const auto at = fmt::format("{}/commands/{}", pointer, i);
+    const auto what = fmt::format("{} commands of '{}' for chip {}", command.kind, submodel.name, command.chip);
+    if (command.chip < 0 || command.chip > 63 || ((submodel.chips >> command.chip) & 1) == 0)
+      check.report(at + "/chip", {what + ", which it does not use", fmt::format("chip {}", command.chip),
+                                  fmt::format("chips {}", hex_u64(submodel.chips)), "drop them, or correct the chips"});
+    if (!seen.emplace(std::pair{command.chip, command.kind}, i).second)
+      check.report(at, {what + " are given twice", fmt::format("'{}'", command.bin), "one binary a chip and kind",
+                        "keep the one that belongs to this build"});
+    check_command_file(check, command.bin, "command-bin", at + "/bin");
+    check_command_file(check, command.text, "command-text", at + "/text");
+    check_command_text(check, command, at);
+  }
+  for (std::int64_t chip = 0; chip < 64; ++chip)
+    for (const auto kind : kKinds)
+      if (((submodel.chips >> chip) & 1) != 0 && !seen.contains({chip, std::string(kind)}))
+        check.report(pointer + "/commands",
+                     {fmt::format("submodel '{}' has no {} commands for chip {}", submodel.name, kind, chip),
+                      fmt::format("{} command entries", submodel.commands.size()),
+                      fmt::format("cpu and pld commands for each chip of {}", hex_u64(submodel.chips)),
+                      "pack again with the command binaries of all chips, and their text"});
+}
+
+void check_command_missing(Check& check) {
+  const auto& submodels = check.d().submodels;
+  const bool any = std::any_of(submodels.begin(), submodels.end(), [](const auto& s) { return !s.commands.empty(); });
+  if (!any && emulated(check)) return check.not_applicable("the emulated device executes op lists and has no commands");
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    if (check.usable(pointer)) check_commands_of(check, submodel, pointer);
+  });
+}
+
+// ---- text against binary ----
+
+struct TextRecord {
+  std::uint64_t index = 0, address = 0, size = 0;
+  std::uint32_t line = 0;
+};
+
+/// "index opcode 0xaddress size" of a line; nullopt for anything else.
+std::optional<TextRecord> record_of(std::string_view line, std::uint32_t number) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const auto begin = std::min(line.find_first_not_of(" \t\r"), line.size());
+    const auto end = std::min(line.find_first_of(" \t\r", begin), line.size());
+    if (end > begin) words.push_back(line.substr(begin, end - begin));
+    line.remove_prefix(end);
+    if (words.size() > 4) break;
+  }
+  if (words.size() < 4) return std::nullopt;
+  const auto index = parse_decimal_u64(words[0]), address = parse_hex_u64(words[2]), size = parse_decimal_u64(words[3]);
+  if (!index || !address || !size) return std::nullopt;
+  return TextRecord{*index, *address, *size, number};
+}
+
+constexpr std::size_t kMostRecords = 1 << 20;
+
+/// The records of a text; nullopt (with the line) when one is not in the form.
+struct TextRecords {
+  std::vector<TextRecord> records;
+  std::uint32_t bad_line = 0;
+  std::string bad_text;
+};
+TextRecords records_of(std::string_view text) {
+  TextRecords out;
+  for (std::uint32_t number = 1; !text.empty() && out.records.size() < kMostRecords; ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const auto line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string_view::npos || line[begin] == '#') continue;
+    if (const auto record = record_of(line, number)) {
+      out.records.push_back(*record);
+    } else {
+      out.bad_line = number;
+      out.bad_text = printable(line);
+      break;
+    }
+  }
+  return out;
+}
+
+std::uint64_t little_endian(std::span<const std::byte> bytes) {
+  std::uint64_t out = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) out = (out << 8) | std::to_integer<std::uint64_t>(bytes[i]);
+  return out;
+}
+
+/// Where a record holds its address is the vendor's affair: the column (of 8 or 4 bytes) that agrees with the text in
+/// most records. Looked for in the first records only.
+struct Column {
+  std::size_t at = 0, width = 0;
+};
+std::optional<Column> address_column(std::span<const std::byte> bin, std::size_t record_size,
+                                     const std::vector<TextRecord>& records) {
+  const std::size_t looked_at = std::min<std::size_t>(records.size(), 256);
+  for (const std::size_t width : {8u, 4u}) {
+    for (std::size_t at = 0; at + width <= std::min<std::size_t>(record_size, 256); ++at) {
+      std::size_t same = 0;
+      for (std::size_t i = 0; i < looked_at; ++i)
+        same += little_endian(bin.subspan(i * record_size + at, width)) == records[i].address ? 1 : 0;
+      if (2 * same > looked_at) return Column{at, width};
+    }
+  }
+  return std::nullopt;
+}
+
+void compare_addresses(Check& check, std::span<const std::byte> bin, std::size_t record_size,
+                       const std::vector<TextRecord>& records, const std::string& text_path) {
+  const auto column = address_column(bin, record_size, records);
+  if (!column)
+    return check.left_out(fmt::format("{}: no column of the records holds the addresses of the text", text_path));
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::uint64_t found = little_endian(bin.subspan(i * record_size + column->at, column->width));
+    if (found != records[i].address)
+      check.report_in(
+          text_path, {}, records[i].line,
+          {fmt::format("the text of record {} has another address than the binary", i), hex_u64(records[i].address),
+           fmt::format("{} at byte {}", hex_u64(found), i * record_size + column->at),
+           "write the text again from this binary"},
+          Severity::kWarning);
+  }
+}
+
+void check_command_records(Check& check, const calbin::Command& command, const std::string& pointer) {
+  const auto bin = bytes_of(check, command.bin);
+  const auto text = bytes_of(check, command.text);
+  if (bin == nullptr || text == nullptr || command.record_size < 1) return;
+  const auto record_size = static_cast<std::uint64_t>(command.record_size);
+  const std::uint64_t bytes = bin->size();
+  const auto& text_path = check.file(command.text)->path;
+  if (bytes % record_size != 0)
+    return check.report(
+        pointer + "/record_size",
+        {fmt::format("'{}' is no whole number of records", check.file(command.bin)->path), fmt::format("{} B", bytes),
+         fmt::format("a multiple of {} B", record_size), "the binary was cut, or record_size is wrong; pack again"});
+  const std::uint64_t records = bytes / record_size;
+  if (records != static_cast<std::uint64_t>(command.records))
+    check.warn(pointer + "/records", {"the command binary has another number of records than stated",
+                                      fmt::format("{} in {} B", records, bytes), fmt::format("{}", command.records),
+                                      "correct the entry, or pack again"});
+  const auto said = records_of(text_in(*text));
+  if (said.bad_line != 0)
+    return check.report_in(
+        text_path, {}, said.bad_line,
+        {"a line of the command text is not in the form of a record", fmt::format("'{}'", said.bad_text),
+         "index opcode 0xaddress size, or a line that begins with #", "write the text again"},
+        Severity::kWarning);
+  if (said.records.size() != std::min<std::uint64_t>(records, kMostRecords))
+    return check.report_in(
+        text_path, {}, 0,
+        {"the command text has another number of records than the binary", fmt::format("{} lines", said.records.size()),
+         fmt::format("{} records", records), "write the text again from this binary"},
+        Severity::kWarning);
+  for (std::size_t i = 0; i < said.records.size(); ++i)
+    if (said.records[i].index != i)
+      return check.report_in(
+          text_path, {}, said.records[i].line,
+          {"the records of the command text are not in order", fmt::format("index {}", said.records[i].index),
+           fmt::format("index {}", i), "write the text again from this binary"},
+          Severity::kWarning);
+  if (!said.records.empty()) compare_addresses(check, bin->bytes(), record_size, said.records, text_path);
+}
+
+void check_command_match(Check& check) {
+  bool any = false;
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    for (std::size_t i = 0; i < submodel.commands.size(); ++i) {
+      any = true;
+      if (const auto at = fmt::format("{}/commands/{}", pointer, i); check.usable(at))
+        check_command_records(check, submodel.commands[i], at);
+    }
+  });
+  if (!any) check.not_applicable("the package has no commands");
+}
+
+}  // namespace
+
 std::vector<Rule> command_rules() {
-  return {};
+  return {
+      {{"CB1001", "command-missing", Severity::kError, RuleClass::kInvalid,
+        "every submodel has CPU and PLD commands for each of its chips, as a binary and as readable text", "7e"},
+       {"/submodels/*/chips", "/submodels/*/commands/*/kind,chip,bin,text", "/files/*/id,path,role",
+        "/package/compat/device"},
+       &check_command_missing},
+      {{"CB1002", "command-text-mismatch", Severity::kError, RuleClass::kInvalid,
+        "a command binary is whole records, and its text tells the same records", "7e", Maturity::kPreview},
+       {"/submodels/*/commands/*/bin,text,record_size,records", "/files/*/id,path"},
+       &check_command_match},
+  };
 }
 
 }  // namespace calkit::lint

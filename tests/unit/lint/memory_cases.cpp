@@ -38,7 +38,7 @@ std::vector<LintCase> region_cases() {
        {"CB0501"},
        [](Scene& s) { logits(s).base = s.package.region("io.decode").base - 128; }},
       {"a tensor on another chip than its region",
-       {"CB0501"},
+       {"CB0501", "CB0604"},
        [](Scene& s) {
          s.package.description.device.chips = 2;
          s.package.description.device.chip_mask = 3;
@@ -130,6 +130,20 @@ std::vector<LintCase> region_cases() {
          twin.chip = 1;
          twin.parent.clear();
          d.memory.regions.push_back(twin);
+         auto params = s.package.region("param");
+         params.id = "param.1";
+         params.chip = 1;
+         params.parent.clear();
+         d.memory.regions.push_back(params);
+         auto one = s.package.param("one");
+         one.name = "one.1";
+         one.chip = 1;
+         one.region = "param.1";
+         one.file = "blk1";
+         one.offset = 0;
+         s.package.files["params/blk1.bin"] = std::string(8, '\1');
+         d.files.push_back({"blk1", "params/blk1.bin", "param", 0, {}, 0, false});
+         d.params.push_back(one);
        }},
       {"a region beyond its parent", {"CB0510"}, [](Scene& s) { s.package.region("chip0").size -= 4096; }},
       {"a parent that is its own child", {"CB0510"}, [](Scene& s) { s.package.region("chip0").parent = "chip0"; }},
@@ -151,7 +165,7 @@ std::vector<LintCase> size_cases() {
        {"CB0505"},
        [](Scene& s) { s.package.param("table").dtype = DType::kBF16; }},
       {"more than the chip has",
-       {"CB0506"},
+       {"CB0506", "CB0508"},
        [](Scene& s) {
          s.profile = device(kUsed + 4095, 4096);
          set_usable(s, kUsed);
@@ -175,7 +189,7 @@ std::vector<LintCase> size_cases() {
          set_usable(s, (1 << 20) + 1);
        }},
       {"a chip that the device does not have",
-       {"CB0506"},
+       {"CB0506", "CB0604", "CB0901", "CB0902"},
        [](Scene& s) {
          auto& d = s.package.description;
          d.device.chips = 2;
