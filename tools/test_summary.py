@@ -1,11 +1,11 @@
-"""test_summary.py JUNIT: prints "N passed, N failed" of one CTest run; a test that did not run counts as failed."""
+"""test_summary.py JUNIT...: prints "N passed, N failed" of these CTest runs; a test that did not run counts as failed."""
 import re
 import sys
 import xml.etree.ElementTree as tree
 
-suite = tree.parse(sys.argv[1]).getroot()
+cases = [case for path in sys.argv[1:] for case in tree.parse(path).getroot().iter("testcase")]
 passed = failed = 0
-for case in suite.iter("testcase"):
+for case in cases:
     output = case.findtext("system-out") or ""
     ok = case.get("status") == "run" and case.find("failure") is None
     # A CTest entry that runs many tests says how many in its own last lines.
