@@ -90,9 +90,11 @@ void check_coverage(Check& check) {
       files[file.id].index = i;
   for (const auto& param : check.d().params) {
     const auto at = files.find(param.file);
-    // Blocks beyond the file are CB0601's.
-    if (at != files.end() && range_inside(param.offset, param.length, check.d().files[at->second.index].size))
+    if (at == files.end()) continue;
+    if (range_inside(param.offset, param.length, check.d().files[at->second.index].size))
       at->second.at.emplace_back(param.offset, param.offset + param.length);
+    else
+      files.erase(at);  // CB0601 tells; what is left over in this file follows from it
   }
   for (auto& [id, blocks] : files) {
     std::sort(blocks.at.begin(), blocks.at.end());

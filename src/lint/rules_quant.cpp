@@ -144,7 +144,8 @@ std::optional<std::uint64_t> scales_wanted(const calbin::Param& param, const cal
 class ScaleShapes {
  public:
   explicit ScaleShapes(Check& check) : check_(check), quant_(*check.d().quant) {
-    for (const auto& param : check.d().params) params_.emplace(param.name, &param);
+    for (const auto& param : check.d().params)
+      params_.emplace(std::pair{param.chip, std::string_view(param.name)}, &param);
   }
 
   void judge(const calbin::Param& param, const std::string& pointer) {
@@ -156,7 +157,7 @@ class ScaleShapes {
     std::string why;
     const auto wanted = scales_wanted(param, *scheme, why);
     if (!wanted) return say(pointer, param.name, why, "groups that divide their axis evenly");
-    const auto* scale = find(at->second.scale);
+    const auto* scale = find(at->second.scale, param.chip);
     if (scale != nullptr) {
       count(*scale, *wanted, pointer, param.name, *scheme, "scales");
       if (!scheme->scale_dtype.empty() && dtype_name(scale->dtype) != scheme->scale_dtype)
@@ -167,8 +168,9 @@ class ScaleShapes {
   }
 
  private:
-  const calbin::Param* find(const std::string& name) const {
-    const auto at = params_.find(name);
+  /// The block of that name on the chip of the weights.
+  const calbin::Param* find(const std::string& name, std::int64_t chip) const {
+    const auto at = params_.find(std::pair{chip, std::string_view(name)});
     return at != params_.end() ? at->second : nullptr;
   }
   void say(const std::string& pointer, const std::string& name, std::string found, std::string limit) {
@@ -177,9 +179,9 @@ class ScaleShapes {
   }
   void count(const calbin::Param& holder, std::uint64_t wanted, const std::string& pointer, const std::string& name,
              const calbin::QuantScheme& scheme, const char* what) {
-    const auto there = checked_product(holder.logical_shape);
+    const auto there = checked_product(weight_shape(holder));
     if (there != wanted)
-      say(pointer, name, fmt::format("{} {} in '{}'", shape_text(holder.logical_shape), what, holder.name),
+      say(pointer, name, fmt::format("{} {} in '{}'", shape_text(weight_shape(holder)), what, holder.name),
           fmt::format("{}: one per {}", wanted, scheme.granularity));
   }
   void zero_points(const calbin::Param& param, const calbin::QuantScheme& scheme, const std::string& name,
@@ -187,7 +189,7 @@ class ScaleShapes {
     if (scheme.symmetric != name.empty())
       return say(pointer, param.name, name.empty() ? "no zero points" : fmt::format("zero points '{}'", name),
                  scheme.symmetric ? "none, the scheme is symmetric" : "zero points, the scheme is asymmetric");
-    const auto* holder = name.empty() ? nullptr : find(name);
+    const auto* holder = name.empty() ? nullptr : find(name, param.chip);
     if (holder == nullptr) return;
     count(*holder, wanted, pointer, param.name, scheme, "zero points");
     // Four bits have no dtype of their own here: they are stored in bytes.
@@ -200,7 +202,7 @@ class ScaleShapes {
 
   Check& check_;
   const calbin::Quant& quant_;
-  std::map<std::string_view, const calbin::Param*> params_;
+  std::map<std::pair<std::int64_t, std::string_view>, const calbin::Param*> params_;
 };
 
 void check_scale_shapes(Check& check) {
@@ -274,7 +276,7 @@ std::vector<Rule> quant_rules() {
        &check_schemes},
       {{"CB1302", "scale-shape", Severity::kError, RuleClass::kInvalid,
         "scales and zero points are as many as the scheme asks for", "3a", Maturity::kPreview},
-       {"/quant/schemes,scales", "/params/*/name,dtype,shape,logical_shape,shard,quant_ref"},
+       {"/quant/schemes,scales", "/params/*/name,chip,dtype,shape,logical_shape,shard,quant_ref"},
        &check_scale_shapes},
       {{"CB1304", "sensitive-op-quantised", Severity::kWarning, RuleClass::kPolicy,
         "router, norm, RoPE and embedding are not quantised in the first round", "3a", Maturity::kPreview},

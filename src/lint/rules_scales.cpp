@@ -77,12 +77,10 @@ const char* problem_of(const Scale& scale) {
 class Blocks {
  public:
   explicit Blocks(Check& check) : check_(check) {
-    for (std::size_t i = 0; i < check.d().params.size(); ++i) index_.emplace(check.d().params[i].name, i);
+    for (std::size_t i = 0; i < check.d().params.size(); ++i) index_[check.d().params[i].name].push_back(i);
   }
-  const std::size_t* find(const std::string& name) const {
-    const auto at = index_.find(name);
-    return at != index_.end() ? &at->second : nullptr;
-  }
+  /// The places of the blocks of that name: one, or one for each chip.
+  const std::vector<std::size_t>& find(const std::string& name) { return index_[name]; }
   std::span<const std::byte> bytes(const calbin::Param& param) {
     const auto at = check_.facts().file_index.find(param.file);
     if (at == check_.facts().file_index.end() || check_.facts().files[at->second].state != FileState::kPresent)
@@ -93,7 +91,8 @@ class Blocks {
       if (!mapped.ok()) return {};
       keep = std::move(mapped).value();
     }
-    const auto wanted = checked_product(param.logical_shape, dtype_bytes(param.dtype));
+    const bool slice = param.shard && !param.shard->replicated;
+    const auto wanted = checked_product(slice ? param.shape : param.logical_shape, dtype_bytes(param.dtype));
     const auto all = keep->bytes();
     if (!wanted || *wanted > param.length || !range_inside(param.offset, param.length, all.size())) return {};
     return all.subspan(param.offset, *wanted);
@@ -101,15 +100,15 @@ class Blocks {
 
  private:
   Check& check_;
-  std::map<std::string, std::size_t, std::less<>> index_;
+  std::map<std::string, std::vector<std::size_t>> index_;
   std::map<std::string, std::shared_ptr<const MappedFile>> maps_;
 };
 
-void judge_scales(Check& check, Blocks& blocks, const std::string& holder, const std::string& weight) {
-  const auto* index = blocks.find(holder);
-  if (index == nullptr || !check.usable(fmt::format("/params/{}", *index))) return;
-  const auto pointer = fmt::format("/params/{}", *index);
-  const auto& param = check.d().params[*index];
+void judge_scales(Check& check, Blocks& blocks, std::size_t index, const std::string& weight) {
+  const auto pointer = fmt::format("/params/{}", index);
+  if (!check.usable(pointer)) return;
+  const auto& param = check.d().params[index];
+  const std::string& holder = param.name;
   const auto bytes = blocks.bytes(param);
   const std::size_t count = bytes.size() / dtype_bytes(param.dtype);
   std::size_t bad = 0, first = 0;
@@ -139,23 +138,23 @@ void judge_scales(Check& check, Blocks& blocks, const std::string& holder, const
                          "look whether the scales were measured or only filled in"});
 }
 
-void judge_zero_points(Check& check, Blocks& blocks, const std::string& holder, const std::string& weight,
+void judge_zero_points(Check& check, Blocks& blocks, std::size_t index, const std::string& weight,
                        const calbin::QuantScheme& scheme) {
-  const auto* index = blocks.find(holder);
-  if (index == nullptr || !check.usable(fmt::format("/params/{}", *index)) || scheme.weight_bits > 31) return;
-  const auto& param = check.d().params[*index];
+  const auto pointer = fmt::format("/params/{}", index);
+  if (!check.usable(pointer) || scheme.weight_bits > 31) return;
+  const auto& param = check.d().params[index];
+  const std::string& holder = param.name;
   const auto bytes = blocks.bytes(param);
   const std::int64_t span = std::int64_t{1} << scheme.weight_bits;
   const std::int64_t low = scheme.weight_signed ? -span / 2 : 0, high = low + span - 1;
   for (std::size_t i = 0; i < bytes.size() / dtype_bytes(param.dtype); ++i) {
     const auto value = integer_at(param.dtype, bytes, i);
     if (value && *value >= low && *value <= high) continue;
-    return check.report(fmt::format("/params/{}", *index),
-                        {fmt::format("a zero point of parameter '{}' is out of range", weight),
-                         value ? fmt::format("{} at {} of '{}'", *value, i, holder)
-                               : fmt::format("'{}' of {}", holder, dtype_name(param.dtype)),
-                         fmt::format("integers from {} to {}: {} bits", low, high, scheme.weight_bits),
-                         "calibrate and quantise the block again"});
+    return check.report(pointer, {fmt::format("a zero point of parameter '{}' is out of range", weight),
+                                  value ? fmt::format("{} at {} of '{}'", *value, i, holder)
+                                        : fmt::format("'{}' of {}", holder, dtype_name(param.dtype)),
+                                  fmt::format("integers from {} to {}: {} bits", low, high, scheme.weight_bits),
+                                  "calibrate and quantise the block again"});
   }
 }
 
@@ -165,12 +164,14 @@ void check_scale_values(Check& check) {
   if (!quant) return check.not_applicable("the package is not quantised");
   Blocks blocks(check);
   for (const auto& [weight, holders] : quant->scales) {
-    judge_scales(check, blocks, holders.scale, weight);
-    const auto* index = blocks.find(weight);
-    if (index == nullptr || holders.zero_point.empty()) continue;
-    const auto& ref = check.d().params[*index].quant_ref;
+    for (const std::size_t index : blocks.find(holders.scale)) judge_scales(check, blocks, index, weight);
+    const auto& weights = blocks.find(weight);
+    if (weights.empty() || holders.zero_point.empty()) continue;
+    const auto& ref = check.d().params[weights[0]].quant_ref;
     for (const auto& scheme : quant->schemes)
-      if (scheme.id == ref) judge_zero_points(check, blocks, holders.zero_point, weight, scheme);
+      if (scheme.id == ref)
+        for (const std::size_t index : blocks.find(holders.zero_point))
+          judge_zero_points(check, blocks, index, weight, scheme);
   }
 }
 
@@ -180,7 +181,7 @@ std::vector<Rule> scale_rules() {
   return {
       {{"CB1303", "scale-value", Severity::kBlocker, RuleClass::kInvalid,
         "scales are finite, positive and normal; zero points are within the weights' range", "3a"},
-       {"/quant/schemes,scales", "/params/*/name,file,offset,length,dtype,logical_shape,quant_ref"},
+       {"/quant/schemes,scales", "/params/*/name,file,offset,length,dtype,shape,logical_shape,shard,quant_ref"},
        &check_scale_values},
   };
 }

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "calkit/base/checked.h"
 #include "families.h"
 
 namespace calkit::lint {
@@ -86,16 +85,12 @@ void check_type_against_use(Check& check) {
   });
 }
 
-/// Tokens and positions are [batch, tokens], or flat with as many elements.
+/// The host writes tokens and positions as rows of a call: [batch, tokens].
 void check_step_shape(Check& check, const Check::TensorAt& at) {
   const auto& logical = at.tensor.layout.logical_shape;
   const auto& submodel = at.submodel;
   if (!at.input || (at.tensor.role != "token" && at.tensor.role != "position")) return;
-  const auto flat = checked_mul(submodel.batch, submodel.tokens.max);
-  const bool fits = logical.size() == 2   ? logical == Shape{submodel.batch, submodel.tokens.max}
-                    : logical.size() == 1 ? flat && logical[0] == *flat
-                                          : logical.size() > 2;  // positions of several axes
-  if (!fits)
+  if (logical != Shape{submodel.batch, submodel.tokens.max})
     check.report(at.pointer + "/layout/logical_shape",
                  {fmt::format("{} does not hold one call's {}s", at.name(), at.tensor.role), shape_text(logical),
                   fmt::format("[{}, {}]: batch and the most tokens of a call of this {}", submodel.batch,

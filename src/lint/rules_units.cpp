@@ -93,11 +93,7 @@ void check_unit_meaning(Check& check) {
   if (text == nullptr || !check.usable(kRequired)) return;
   const auto decimal = parse_quantity(*text), binary = parse_quantity(binary_reading(*text));
   const std::uint64_t required = check.d().memory.device_required;
-  if (!decimal.bytes || !binary.bytes || *decimal.bytes == required) return;
-  const auto distance = [required](std::uint64_t bytes) {
-    return bytes > required ? bytes - required : required - bytes;
-  };
-  if (distance(*binary.bytes) >= distance(*decimal.bytes)) return;  // CB0805 tells that the two differ
+  if (!decimal.bytes || binary.bytes != required) return;  // another difference is CB0805's
   check.report(kText, {"the producer's unit may mean powers of 1024", fmt::format("'{}'", *text),
                        fmt::format("'{}' = {} B here, '{}' = {} B, device_required {} B", *text, *decimal.bytes,
                                    binary_reading(*text), *binary.bytes, required),

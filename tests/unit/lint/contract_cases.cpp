@@ -1,13 +1,39 @@
 /// Family 04.
-#include "lint_case.h"
+#include "scenes.h"
 
 namespace calkit::lint {
+
+namespace {
+
+const std::string kOther = "sha256:" + std::string(63, 'a') + "b";
+
+/// With the frozen baseline of the good package.
+LintCase frozen(const char* name, Ids expected, std::function<void(Scene&)> change) {
+  return {name, std::move(expected), [change = std::move(change)](Scene& s) {
+            s.baseline = frozen_manifest(s.package.description);
+            change(s);
+          }};
+}
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  text.replace(text.find(from), from.size(), to);
+}
+
+/// Logits of the decode with that many rows; 1 of them is real.
+void pad_rows(Scene& s, std::int64_t rows, const Shape& tile) {
+  auto& logits = s.package.decode_model().outputs[0];
+  logits.shape[0] = rows;
+  logits.layout.tile = tile;
+  logits.size = 128 * static_cast<std::uint64_t>(rows);
+  s.package.decode.ops[0].writes[0].size = logits.size;
+}
+
+}  // namespace
 
 std::vector<LintCase> contract_cases() {
   return {
       {"a service of batch 4 for a package of 1", {"CB0401"}, [](Scene& s) { s.service->batch = 4; }},
       {"a service of batch 1 for a decode of 2",
-       {"CB0401"},
+       {"CB0303", "CB0401"},
        [](Scene& s) {
          auto& decode = s.package.decode_model();
          decode.batch = 2;
@@ -37,7 +63,7 @@ std::vector<LintCase> contract_cases() {
          for (auto& submodel : s.package.description.submodels) submodel.outputs[0].layout.logical_shape = {1, 31};
        }},
       {"a chip mask of two bits for one chip",
-       {"CB0404"},
+       {"CB0901"},
        [](Scene& s) { s.package.description.device.chip_mask = 3; }},
       {"a submodel on another chip than the package",
        {"CB0404"},
@@ -105,6 +131,38 @@ std::vector<LintCase> contract_cases() {
          std::swap(s.service->token, s.service->position);
        }},
       {"another architecture", {"CB0411"}, [](Scene& s) { s.service->architecture = "qwen3_moe"; }},
+      frozen("CB0409 near: the frozen model", {}, [](Scene&) {}),
+      frozen("another tokenizer than the frozen one", {"CB0409"},
+             [](Scene& s) { s.package.description.model.tokenizer_digest = kOther; }),
+      frozen("a chat template where the frozen model has none", {"CB0409"},
+             [](Scene& s) { s.package.description.model.chat_template_digest = kOther; }),
+      frozen("another configuration than the frozen one", {"CB0409"},
+             [](Scene& s) { s.package.description.model.config_digest = kOther; }),
+      frozen("a frozen tokenizer with an id beyond the vocabulary", {"CB0409"},
+             [](Scene& s) { replace(*s.baseline, "\"max_id\": 31", "\"max_id\": 32"); }),
+      frozen("a frozen end token beyond the vocabulary", {"CB0409"},
+             [](Scene& s) { replace(*s.baseline, "\"id\": 2", "\"id\": 32"); }),
+      frozen("more layers than the frozen model", {"CB0411"},
+             [](Scene& s) { replace(*s.baseline, "\"layers\": 1", "\"layers\": 2"); }),
+      {"padded rows without a tile", {"CB0410"}, [](Scene& s) { pad_rows(s, 16, {}); }},
+      {"more rows than the tile asks for", {"CB0410"}, [](Scene& s) { pad_rows(s, 8, {4}); }},
+      {"CB0410 near: rows of one tile", {}, [](Scene& s) { pad_rows(s, 16, {16}); }},
+      {"CB0410 near: rows of another tile", {}, [](Scene& s) { pad_rows(s, 8, {8}); }},
+      {"a limit of more tokens than the prefill takes",
+       {"CB0412"},
+       [](Scene& s) { s.package.description.limits.max_prefill_tokens = 17; }},
+      {"CB0412 near: a limit of fewer tokens",
+       {},
+       [](Scene& s) { s.package.description.limits.max_prefill_tokens = 15; }},
+      {"a limit of more sequences than the decode takes",
+       {"CB0412"},
+       [](Scene& s) { s.package.description.limits.max_batch = 2; }},
+      {"fewer slots than sequences of a step",
+       {"CB0412"},
+       [](Scene& s) {
+         s.package.description.limits.max_batch = 3;
+         s.service->batch = 1;
+       }},
   };
 }
 

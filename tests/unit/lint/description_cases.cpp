@@ -44,7 +44,30 @@ std::vector<LintCase> unreadable_cases() {
       unreadable("no JSON at all", "CB0201", [](std::string& t) { t = "not a model at all\n"; }),
       unreadable("the first byte flipped", "CB0201", [](std::string& t) { t[0] ^= 1; }),
       unreadable("bytes after the document", "CB0201", [](std::string& t) { t += "{}"; }),
-      unreadable("a byte order mark", "CB0201", [](std::string& t) { t.insert(0, "\xEF\xBB\xBF"); }),
+      {"a byte order mark", {"CB0201"}, [](Scene& s) { text(s, [](std::string& t) { t.insert(0, "\xEF\xBB\xBF"); }); }},
+      unreadable("two byte order marks", "CB0201", [](std::string& t) { t.insert(0, "\xEF\xBB\xBF\xEF\xBB\xBF"); }),
+      unreadable("a number that is none", "CB0201",
+                 [](std::string& t) { replace(t, "\"rope_theta\": ", "\"rope_theta\": NaN, \"x-t\": "); }),
+      unreadable("a double beyond its range", "CB0207",
+                 [](std::string& t) { replace(t, "\"rope_theta\": ", "\"rope_theta\": 1e400, \"x-t\": "); }),
+      unreadable("a negative zero", "CB0207", [](std::string& t) { replace(t, "\"slots\": 2", "\"slots\": -0"); }),
+      unreadable("a string of 64 KiB and a byte", "CB0211",
+                 [](std::string& t) {
+                   replace(t, "\"axes\": []", "\"x-a\": \"" + std::string(65537, 'a') + "\", \"axes\": []");
+                 }),
+      {"CB0211 near: a string of 64 KiB",
+       {},
+       [](Scene& s) {
+         text(s, [](std::string& t) {
+           replace(t, "\"axes\": []", "\"x-a\": \"" + std::string(65536, 'a') + "\", \"axes\": []");
+         });
+       }},
+      unreadable("a million values too many", "CB0211",
+                 [](std::string& t) {
+                   std::string list = "0";
+                   for (int i = 0; i < 1000000; ++i) list += ",0";
+                   replace(t, "\"axes\": []", "\"x-a\": [" + list + "], \"axes\": []");
+                 }),
       unreadable("a byte that is not UTF-8", "CB0201", [](std::string& t) { replace(t, "mini", "m\xffni"); }),
       {"no description",
        {"CB0201"},
@@ -90,6 +113,10 @@ std::vector<LintCase> field_cases() {
        {"CB0201"},
        [](Scene& s) { s.package.files["oplists/decode.json"] = "{\"schema\": \"calkit.oplist/1\", \"ops\": ["; },
        {"CB0509", "CB0704", "CB0705"}},
+      {"an op list with a key twice",
+       {"CB0202"},
+       [](Scene& s) { s.package.files["oplists/decode.json"] = "{\"chip\": 0, \"chip\": 0}"; },
+       {"CB0509", "CB0704", "CB0705"}},
       {"an op list of another schema",
        {"CB0201"},
        [](Scene& s) { s.package.files["oplists/decode.json"] = "{\"schema\": \"calkit.oplist/2\"}"; },
@@ -103,7 +130,7 @@ std::vector<LintCase> field_cases() {
       {"a required number is absent",
        {"CB0204"},
        [](Scene& s) { document(s, [](Value& d) { d.find("model")->set("vocab", Value()); }); },
-       {"CB0403", "CB0406"}},
+       {"CB0403", "CB0406", "CB0409", "CB0411", "CB1202"}},
       {"a section is absent",
        {"CB0204"},
        [](Scene& s) { document(s, [](Value& d) { d.set("kv", Value()); }); },
@@ -111,7 +138,7 @@ std::vector<LintCase> field_cases() {
       {"a parameter names a file nobody lists",
        {"CB0204"},
        [](Scene& s) { s.package.param("one").file = "blk7"; },
-       {"CB0601", "CB0602"}},
+       {"CB0601", "CB0602", "CB0603", "CB0606", "CB1303"}},
       {"a tensor names a region nobody reserves",
        {"CB0204"},
        [](Scene& s) { s.package.decode_model().inputs[0].region = "io.nowhere"; },
@@ -120,18 +147,19 @@ std::vector<LintCase> field_cases() {
       {"a number as a text",
        {"CB0205"},
        [](Scene& s) { document(s, [](Value& d) { submodel(d, 1).set("batch", "1"); }); },
-       {"CB0307", "CB0401", "CB0406", "CB0509"}},
+       {"CB0303", "CB0307", "CB0309", "CB0401", "CB0406", "CB0412", "CB0509"}},
       {"a number with a fraction",
        {"CB0205"},
        [](Scene& s) { document(s, [](Value& d) { d.find("limits")->set("context", 64.0); }); },
-       {"CB0402", "CB0507"}},
+       {"CB0309", "CB0402", "CB0507", "CB1205"}},
       {"a word that is none",
        {"CB0205"},
-       [](Scene& s) { document(s, [](Value& d) { d.find("partition")->set("kind", "2_chips"); }); }},
+       [](Scene& s) { document(s, [](Value& d) { d.find("partition")->set("kind", "2_chips"); }); },
+       {"CB0309", "CB0903", "CB0904", "CB0905"}},
       {"a negative size",
        {"CB0207"},
        [](Scene& s) { document(s, [](Value& d) { d.find("memory")->set("device_required", -1); }); },
-       {"CB0803", "CB0805"}},
+       {"CB0803", "CB0804", "CB0805"}},
       {"a version that is no version",
        {"CB0208"},
        [](Scene& s) {
@@ -183,7 +211,9 @@ std::vector<LintCase> submodel_cases() {
        }},
       {"a prefill typed decode", {"CB0302"}, [](Scene& s) { s.package.prefill_model().type = "decode"; }},
       {"a decode typed prefill", {"CB0302"}, [](Scene& s) { s.package.decode_model().type = "prefill"; }},
-      {"a decode that takes four tokens", {"CB0302"}, [](Scene& s) { s.package.decode_model().tokens.max = 4; }},
+      {"a decode that takes four tokens",
+       {"CB0302", "CB0303"},
+       [](Scene& s) { s.package.decode_model().tokens.max = 4; }},
       {"swapped models in the service",
        {"CB0302"},
        [](Scene& s) { std::swap(s.service->prefill_model, s.service->decode_model); }},
@@ -201,11 +231,11 @@ std::vector<LintCase> submodel_cases() {
       {"a name in another case", {"CB0304"}, [](Scene& s) { s.service->prefill_model = "Mini-prefill"; }},
       {"a name with a trailing blank", {"CB0304"}, [](Scene& s) { s.service->prefill_model = "mini-prefill "; }},
       {"no prefill in the package",
-       {"CB0306"},
+       {"CB0306", "CB1201"},
        [](Scene& s) { s.package.description.submodels.erase(s.package.description.submodels.begin()); }},
-      {"no decode in the package", {"CB0306"}, [](Scene& s) { s.package.description.submodels.pop_back(); }},
+      {"no decode in the package", {"CB0306", "CB1201"}, [](Scene& s) { s.package.description.submodels.pop_back(); }},
       {"two submodels with one name",
-       {"CB0307"},
+       {"CB0303", "CB0307"},
        [](Scene& s) {
          auto twin = s.package.decode_model();
          twin.batch = 2;
@@ -215,7 +245,7 @@ std::vector<LintCase> submodel_cases() {
          s.package.description.submodels.push_back(twin);
        }},
       {"two submodels that cannot be told apart",
-       {"CB0307"},
+       {"CB0305", "CB0307"},
        [](Scene& s) {
          auto twin = s.package.decode_model();
          twin.name = "mini-decode-b";

@@ -38,6 +38,8 @@ TEST(FieldReports, NamesAreComparedWholeNotByPrefix) {  // L01
     Scene scene = good_setup();
     scene.package.prefill_model().name = scene.package.prefill.submodel = "demo-prefill";
     scene.package.decode_model().name = scene.package.decode.submodel = "demo-decode";
+    scene.package.description.golden[0].submodel = "demo-prefill";
+    scene.package.description.golden[1].submodel = "demo-decode";
     auto second = scene.package.decode_model();
     second.name = "demo-decode-v2";
     second.context = 32;

@@ -1,7 +1,12 @@
 /// Family 01.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "calkit/calbin/reading.h"
 #include "lint_case.h"
 
 namespace calkit::lint {
@@ -39,6 +44,19 @@ void escape(Scene& s, const std::string& path) {
   after(s, [](const fs::path& dir) { fs::remove(dir / kBlock); });
 }
 
+/// Puts an archive in place of the folder, after `edit` has seen the folder.
+void archive(Scene& s, const std::string& commands, std::function<void(const fs::path&)> edit = {}) {
+  after(s, [commands, edit](const fs::path& dir) {
+    if (edit) edit(dir);
+    const std::string in = "exec >/dev/null 2>&1; cd '" + dir.parent_path().string() + "' && ";
+    EXPECT_EQ(std::system((in + commands).c_str()), 0) << commands;
+    fs::remove_all(dir);
+    fs::rename(dir.parent_path() / "archive", dir);
+  });
+}
+const char* const kTar = "tar -cf archive mini.calbin";
+const char* const kTarZst = "tar -c mini.calbin | zstd -q -o archive";
+
 calbin::PackageFile extra(const std::string& id, const std::string& path, const std::string& role) {
   return {id, path, role, 0, {}, 0, false};
 }
@@ -55,12 +73,131 @@ std::vector<LintCase> file_cases() {
        [](Scene& s) { after(s, [](const fs::path& d) { fs::remove(d / "oplists/decode.json"); }); },
        {"CB0509", "CB0704", "CB0705"}},
       {"a folder lies where a file is due",
-       {"CB0101"},
+       {"CB0107"},
        [](Scene& s) {
          after(s, [](const fs::path& d) {
            fs::remove(d / kBlock);
            fs::create_directory(d / kBlock);
          });
+       }},
+      {"a FIFO lies where a file is due",
+       {"CB0107"},
+       [](Scene& s) {
+         after(s, [](const fs::path& d) {
+           fs::remove(d / kBlock);
+           EXPECT_EQ(::mkfifo((d / kBlock).c_str(), 0600), 0);
+         });
+       }},
+      {"a listed FIFO in a tar",
+       {"CB0107"},
+       [](Scene& s) {
+         archive(s, kTar, [](const fs::path& d) {
+           fs::remove(d / kBlock);
+           EXPECT_EQ(::mkfifo((d / kBlock).c_str(), 0600), 0);
+         });
+       }},
+      {"a listed file has a second name outside the package",
+       {"CB0107"},
+       [](Scene& s) {
+         after(s, [](const fs::path& d) { fs::create_hard_link(d / kBlock, d.parent_path() / "other.bin"); });
+       }},
+      {"CB0107 near: the same bytes copied to another name outside the package",
+       {},
+       [](Scene& s) { after(s, [](const fs::path& d) { fs::copy_file(d / kBlock, d.parent_path() / "other.bin"); }); }},
+      {"a file grows while it is hashed",
+       {"CB0110"},
+       [](Scene& s) { s.while_hashing = [](const fs::path& d) { std::ofstream(d / kBlock, std::ios::app) << "x"; }; },
+       {"CB0103"}},
+      {"a file is cut while it is hashed",
+       {"CB0110"},
+       [](Scene& s) { s.while_hashing = [](const fs::path& d) { fs::resize_file(d / kBlock, 100); }; },
+       {"CB0103"}},
+      {"a file is replaced by its copy while it is hashed",
+       {"CB0110"},
+       [](Scene& s) {
+         s.while_hashing = [](const fs::path& d) {
+           fs::copy_file(d / kBlock, d / "copy");
+           fs::rename(d / "copy", d / kBlock);
+         };
+       },
+       {"CB0103"}},
+      {"CB0110 near: a file is written again before the run, with the same bytes",
+       {},
+       [](Scene& s) {
+         after(s, [](const fs::path& d) {
+           fs::copy_file(d / kBlock, d.parent_path() / "copy");
+           fs::copy_file(d.parent_path() / "copy", d / kBlock, fs::copy_options::overwrite_existing);
+         });
+       }},
+      {"the description is edited and not sealed again",
+       {"CB0103"},
+       [](Scene& s) {
+         s.package.reseal = false;
+         s.package.edit_document = [](Value& d) { d.set("x-note", "added later"); };
+       }},
+      {"CB0103 near: the description is edited and sealed again",
+       {},
+       [](Scene& s) { s.package.edit_document = [](Value& d) { d.set("x-note", "added before"); }; }},
+      {"CB0103 near: white space around the sealed description changes",
+       {},
+       [](Scene& s) {
+         s.package.reseal = false;
+         s.package.edit_document = [](Value& d) { d.set("seal", calbin::seal_of(d)); };
+         s.package.edit_text = [](std::string& text) { text = "\n" + text + "\n"; };
+       }},
+      {"CB0104 near: the package as a tar", {}, [](Scene& s) { archive(s, kTar); }},
+      {"CB0104 near: the package as a packed tar", {}, [](Scene& s) { archive(s, kTarZst); }},
+      {"CB0105 near: the package as a tar of '.'",
+       {},
+       [](Scene& s) { archive(s, "tar -C mini.calbin --format=ustar -cf archive ."); }},
+      {"an unlisted file in a packed tar",
+       {"CB0104"},
+       [](Scene& s) { archive(s, kTarZst, [](const fs::path& d) { put(d / "params/old.bin", "x"); }); }},
+      {"one byte of a file in a packed tar is flipped",
+       {"CB0103"},
+       [](Scene& s) {
+         archive(s, kTarZst, [](const fs::path& d) {
+           std::fstream file(d / kBlock, std::ios::in | std::ios::out | std::ios::binary);
+           file.seekp(99);
+           file.put('\x7f');
+         });
+       }},
+      {"a listed file is a symbolic link in a tar",
+       {"CB0105"},
+       [](Scene& s) {
+         archive(s, kTar, [](const fs::path& d) {
+           fs::remove(d / kBlock);
+           fs::create_symlink("/etc/passwd", d / kBlock);
+         });
+       }},
+      {"a member of a tar that leaves the package",
+       {"CB0105"},
+       [](Scene& s) { archive(s, "cd mini.calbin && echo x > ../evil && tar -P -cf ../archive * ../evil"); }},
+      {"an absolute member of a tar",
+       {"CB0105"},
+       [](Scene& s) {
+         archive(
+             s,
+             "cd mini.calbin && echo x > ../evil && tar -P --transform 's,^../evil,/evil,' -cf ../archive * ../evil");
+       }},
+      {"a tar that holds one path twice",
+       {"CB0106"},
+       [](Scene& s) { archive(s, "tar -cf archive mini.calbin && tar -rf archive mini.calbin/params/blk0.bin"); }},
+      {"paths that differ in Unicode composition only",
+       {"CB0106"},
+       [](Scene& s) {
+         for (const char* path : {"params/\xC3\xA4.bin", "params/a\xCC\x88.bin"}) {
+           s.package.files[path] = "x";
+           s.package.description.files.push_back(extra(path, path, "log"));
+         }
+       }},
+      {"CB0106 near: a letter with and without its mark",
+       {},
+       [](Scene& s) {
+         for (const char* path : {"params/\xC3\xA4.bin", "params/a.bin"}) {
+           s.package.files[path] = "x";
+           s.package.description.files.push_back(extra(path, path, "log"));
+         }
        }},
       {"a file has one byte less",
        {"CB0102"},
@@ -162,15 +299,15 @@ std::vector<LintCase> file_cases() {
        {"CB0106"},
        [](Scene& s) {
          s.package.files["params/BLK0.bin"] = "x";
-         s.package.description.files.push_back(extra("twin", "params/BLK0.bin", "param"));
+         s.package.description.files.push_back(extra("twin", "params/BLK0.bin", "log"));
        }},
       {"one path listed twice",
        {"CB0106"},
-       [](Scene& s) { s.package.description.files.push_back(extra("twin", kBlock, "param")); }},
+       [](Scene& s) { s.package.description.files.push_back(extra("twin", kBlock, "log")); }},
       {"a file listed below a file",
        {"CB0101", "CB0106"},
        [](Scene& s) {
-         auto below = extra("below", "params/blk0.bin/x", "param");
+         auto below = extra("below", "params/blk0.bin/x", "log");
          below.size = 1;
          below.digest = "sha256:" + std::string(64, 'a');
          s.package.description.files.push_back(below);
@@ -179,7 +316,7 @@ std::vector<LintCase> file_cases() {
        {},
        [](Scene& s) {
          s.package.files["params/blk1.bin"] = "x";
-         s.package.description.files.push_back(extra("blk1", "params/blk1.bin", "param"));
+         s.package.description.files.push_back(extra("blk1", "params/blk1.bin", "log"));
        }},
       {"an empty parameter file with the hash of nothing",
        {"CB0108"},

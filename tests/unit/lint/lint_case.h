@@ -1,5 +1,6 @@
 #pragma once
 /// The good package with one change, and exactly what lint must say of it.
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <ostream>
@@ -17,7 +18,10 @@ using Ids = std::vector<std::string>;
 struct Scene {
   testing_support::TestPackage package;
   std::optional<manifest::ServiceManifest> service;
-  std::optional<manifest::DeviceProfile> profile;
+  std::optional<manifest::DeviceProfile> profile = std::nullopt;
+  std::optional<manifest::SupportMatrix> support = std::nullopt;    ///< nullopt: the built-in one
+  std::optional<std::string> baseline = std::nullopt;               ///< model-source/manifest.json of a frozen baseline
+  std::function<void(const std::filesystem::path&)> while_hashing = nullptr;  ///< after the first look at the package
 };
 
 struct LintCase {
@@ -35,6 +39,13 @@ std::vector<LintCase> description_cases();
 std::vector<LintCase> contract_cases();
 std::vector<LintCase> memory_cases();
 std::vector<LintCase> param_alias_unit_cases();
+std::vector<LintCase> submodel_shape_cases();
+std::vector<LintCase> content_cases();
+std::vector<LintCase> provenance_cases();
+std::vector<LintCase> golden_cases();
+std::vector<LintCase> quant_cases();
+std::vector<LintCase> partition_and_chip_cases();
+std::vector<LintCase> command_cases();
 
 /// Writes the package of a setup into a scratch folder and runs lint on it.
 Result<Report> run_setup(const Scene& setup);

@@ -30,7 +30,7 @@ std::vector<LintCase> param_cases() {
       {"a length that wraps past the file's size",
        {"CB0207", "CB0502", "CB0505", "CB0601"},
        [](Scene& s) { s.package.param("one").length = 18446744073709551552ull; }},
-      {"two parameters on the same bytes of a file", {"CB0602"}, [](Scene& s) { s.package.param("one").offset -= 8; }},
+      {"two parameters on the same bytes of a file", {"CB0602", "CB0603"}, [](Scene& s) { s.package.param("one").offset -= 8; }},
       {"two parameters on the same bytes of a chip", {"CB0602"}, [](Scene& s) { s.package.param("one").base -= 8; }},
       {"a tied parameter on its owner's bytes is fine",
        {},
@@ -114,7 +114,7 @@ std::vector<LintCase> alias_cases() {
          position.alias_of = "token_ids";
        }},
       {"a declared alias of half the tensor",
-       {"CB0703"},
+       {"CB0303", "CB0703"},
        [](Scene& s) {
          auto& position = s.package.decode_model().inputs[1];
          position.base = token(s).base + 4;
