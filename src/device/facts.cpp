@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "calkit/manifest/version_range.h"
+
 namespace calkit::device {
 namespace {
 
@@ -98,6 +100,14 @@ Error mismatch(const std::string& field, const std::string& found, const std::st
 Status same_text(const std::string& field, const std::string& found, const std::string& expected) {
   if (found == expected) return {};
   return mismatch(field, "'" + found + "'", "'" + expected + "'");
+}
+
+/// A package names the runtimes it was built for as a version or a range.
+Status same_runtime(const std::string& service, const std::string& package) {
+  const auto range = manifest::VersionRange::parse(package);
+  const auto wanted = manifest::Version::parse(service);
+  if (range.ok() && wanted && range->contains(*wanted)) return {};
+  return mismatch("runtime_abi", "'" + service + "'", "'" + package + "'");
 }
 
 Status same_number(const std::string& field, std::int64_t found, std::int64_t expected) {
@@ -212,7 +222,7 @@ Status check_binding(const Connection& connection, const PackageInfo& package,
                      const manifest::ServiceManifest& service) {
   CALKIT_CHECK_OK(same_text("architecture", service.architecture, package.architecture));
   CALKIT_CHECK_OK(same_text("calbin_version", service.calbin_version, package.version));
-  CALKIT_CHECK_OK(same_text("runtime_abi", service.runtime_abi, package.runtime_abi));
+  CALKIT_CHECK_OK(same_runtime(service.runtime_abi, package.runtime_abi));
   if (service.context < 1 || service.context > package.context)
     return mismatch("context", fmt::format("{}", service.context), fmt::format("at most {}", package.context));
   CALKIT_CHECK_OK(same_number("batch", service.batch, package.batch));
