@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calkit/base/process.h"
+#include "calkit/base/text.h"
 #include "calkit/lint/output.h"
 #include "report_parts.h"
 
@@ -16,12 +17,14 @@ struct Colours {
 constexpr Colours kPlain{"", "", "", "", ""};
 constexpr Colours kBright{"\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"};
 
+/// Names in a package may hold anything: no control character reaches the terminal.
+std::string shown(std::string_view text) {
+  return printable(text, 4 * text.size() + 1);
+}
+
 std::string indented(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    out += c;
-    if (c == '\n') out += "         ";
-  }
+  for (const auto& line : split(text, '\n')) out += (out.empty() ? "" : "\n         ") + shown(line);
   return out;
 }
 
@@ -39,13 +42,13 @@ const char* tint_of(const Report& report, const Finding& finding, const Colours&
 
 std::string finding_text(const Report& report, const Finding& finding, const Colours& c) {
   std::string out = fmt::format("{}: {}{}{}: {}{}{}\n", report.package, tint_of(report, finding, c),
-                                label_of(report, finding), c.off, c.bold, finding.message, c.off);
-  out += fmt::format("  where: {}\n", place_of(finding));
+                                label_of(report, finding), c.off, c.bold, shown(finding.message), c.off);
+  out += fmt::format("  where: {}\n", shown(place_of(finding)));
   if (finding.waiver)
     return out + fmt::format("  waived by {} until {}: {}\n", finding.waiver->owner, finding.waiver->expires,
                              finding.waiver->reason);
   return out + fmt::format("  found: {}\n  limit: {}\n  fix:   {}\n", indented(finding.found), indented(finding.limit),
-                           finding.fix);
+                           indented(finding.fix));
 }
 
 std::string stale_text(const Report& report, const StaleWaiver& stale, const Colours& c) {

@@ -53,6 +53,17 @@ void look_up(Check& check, const Version& runtime) {
                                      "take a package for this runtime, driver and firmware, or update them"});
 }
 
+/// Names are compared whole: a device's name may begin another's.
+void check_target(Check& check) {
+  const std::string& wanted = check.service()->target;
+  const std::string& made_for = check.d().compat.device;
+  if (!wanted.empty() && wanted != made_for && check.usable("/package/compat/device"))
+    check.report("/package/compat/device",
+                 {"the package is made for another device than the service wants", fmt::format("'{}'", made_for),
+                  fmt::format("service manifest target '{}', spelt exactly so", wanted),
+                  "take the package made for that device, or correct the manifest's target"});
+}
+
 void check_runtime(Check& check) {
   if (!ranges_readable(check)) return;
   const char* at = "/package/compat/runtime_abi";
@@ -73,6 +84,7 @@ void check_runtime(Check& check) {
     check.report(at, {"the service expects another runtime than the package", fmt::format("'{}'", abi),
                       fmt::format("service manifest runtime_abi '{}'", served),
                       "take the package built for that ABI, or update the manifest"});
+  check_target(check);
 }
 
 }  // namespace

@@ -55,6 +55,9 @@ Status read_names(const Cursor& root, ServiceManifest& out) {
   CALKIT_TRY(out.architecture, text_field(root, "architecture"));
   CALKIT_TRY(out.calbin_version, text_field(root, "calbin_version"));
   CALKIT_TRY(out.runtime_abi, text_field(root, "runtime_abi"));
+  if (root.value().find("target") != nullptr) {
+    CALKIT_TRY(out.target, text_field(root, "target"));
+  }
   CALKIT_TRY(const Cursor models, root.at("models"));
   CALKIT_CHECK_OK(models.only({"prefill", "decode"}));
   CALKIT_TRY(out.prefill_model, text_field(models, "prefill"));
@@ -91,8 +94,8 @@ std::string yaml_text(std::string_view text) {
 Result<ServiceManifest> read_service(const std::filesystem::path& path) {
   CALKIT_TRY(const Value document, read_yaml(path), "reading the service manifest");
   const Cursor root(document, path.string());
-  CALKIT_CHECK_OK(root.only({"schema", "architecture", "calbin_version", "runtime_abi", "context", "batch", "vocab",
-                             "models", "tensors", "csr"}));
+  CALKIT_CHECK_OK(root.only({"schema", "architecture", "calbin_version", "runtime_abi", "target", "context", "batch",
+                             "vocab", "models", "tensors", "csr"}));
   CALKIT_TRY(const Cursor schema, root.at("schema"));
   if (schema.value() != Value(1))
     return schema.error(schema.value().describe(), "1", "this calkit reads schema 1 of the service manifest");
@@ -107,13 +110,14 @@ Result<ServiceManifest> read_service(const std::filesystem::path& path) {
 
 std::string to_yaml(const ServiceManifest& manifest) {
   return fmt::format(
-      "schema: 1\narchitecture: {}\ncalbin_version: {}\nruntime_abi: {}\ncontext: {}\nbatch: {}\nvocab: {}\n"
+      "schema: 1\narchitecture: {}\ncalbin_version: {}\nruntime_abi: {}\n{}context: {}\nbatch: {}\nvocab: {}\n"
       "models: {{prefill: {}, decode: {}}}\ntensors: {{token: {}, position: {}, logits: {}}}\n"
       "csr: {{current: {}, past_current: {}}}\n",
       yaml_text(manifest.architecture), yaml_text(manifest.calbin_version), yaml_text(manifest.runtime_abi),
-      manifest.context, manifest.batch, manifest.vocab, yaml_text(manifest.prefill_model),
-      yaml_text(manifest.decode_model), yaml_text(manifest.token.text), yaml_text(manifest.position.text),
-      yaml_text(manifest.logits.text), yaml_text(manifest.csr_current.text), yaml_text(manifest.csr_past_current.text));
+      manifest.target.empty() ? "" : "target: " + yaml_text(manifest.target) + "\n", manifest.context, manifest.batch,
+      manifest.vocab, yaml_text(manifest.prefill_model), yaml_text(manifest.decode_model),
+      yaml_text(manifest.token.text), yaml_text(manifest.position.text), yaml_text(manifest.logits.text),
+      yaml_text(manifest.csr_current.text), yaml_text(manifest.csr_past_current.text));
 }
 
 }  // namespace calkit::manifest

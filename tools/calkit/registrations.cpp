@@ -8,6 +8,7 @@ void add_onnx_export(CLI::App& root);
 void add_onnx_inventory(CLI::App& root);
 void add_pack(CLI::App& root);
 void add_calbin_lint(CLI::App& root);
+void add_manifest(CLI::App& root);
 void add_runner(CLI::App& root);
 void add_bench(CLI::App& root);
 void add_soak(CLI::App& root);
@@ -22,6 +23,7 @@ const std::vector<Registration>& registrations() {
       {"onnx-export", add_onnx_export},
       {"onnx-inventory", add_onnx_inventory},
       {"pack", add_pack},
+      {"manifest", add_manifest},
       {"calbin-lint", add_calbin_lint},
       {"runner", add_runner},
       {"bench", add_bench},

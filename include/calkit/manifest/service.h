@@ -17,6 +17,7 @@ struct Binding {
 
 struct ServiceManifest {
   std::string architecture, calbin_version, runtime_abi;
+  std::string target;  ///< the device the package must be made for; empty: not stated
   std::int64_t context = 0, batch = 0, vocab = 0;
   std::string prefill_model, decode_model;
   Binding token, position, logits;        ///< tensors
