@@ -12,6 +12,7 @@
 #include "calkit/base/files.h"
 #include "calkit/calbin/reading.h"
 #include "full_description.h"
+#include "scratch_dir.h"
 
 namespace calkit::calbin {
 namespace {
@@ -318,6 +319,59 @@ TEST(DialectRoundTrip, SaysWhichFieldItCannotSay) {
   EXPECT_THAT(to_dialect(document, calrt()).error().message, HasSubstr("/submodels/0/type"));
 }
 
+// --- the page and the schema -----------------------------------------------------------------------------------------
+
+std::string block_of(const std::string& page, const std::string& first_line) {
+  const auto from = page.find(first_line);
+  EXPECT_NE(from, std::string::npos) << first_line;
+  return page.substr(from, page.find("\n```", from) + 1 - from);
+}
+
+TEST(DialectPage, ItsWalkThroughGivesWhatItSays) {
+  const auto page = read_file(CALKIT_SOURCE_DIR "/docs/formats/dialects.md");
+  ASSERT_TRUE(page.ok());
+  const auto dialect = parse_dialect(block_of(*page, "# dialect: acme-1.yaml\n"), "acme-1.yaml");
+  ASSERT_TRUE(dialect.ok()) << dialect.error().message;
+  const std::string theirs = block_of(*page, "# file: acme.yaml\n");
+  const auto all = shipped_dialects();
+  const auto out = translate(folder({{"acme.yaml", theirs}}), {all->at(0), all->at(1), *dialect});
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  EXPECT_THAT(out->unmapped, IsEmpty());
+  EXPECT_EQ(out->used.size(), dialect->map.size());
+  EXPECT_EQ(to_json(out->document) + "\n", block_of(*page, "{\n  \"memory\""));
+  EXPECT_EQ(out->source("/submodels/1/workspace/peak").pointer, "/models/tiny-decode/scratch_pages");
+  EXPECT_TRUE(to_dialect(out->document, *dialect).ok());
+}
+
+TEST(DialectPage, NamesEveryParserAndSoDoesTheSchema) {
+  const auto page = read_file(CALKIT_SOURCE_DIR "/docs/formats/dialects.md");
+  const auto schema = read_json(CALKIT_SOURCE_DIR "/manifests/schemas/dialect.schema.json");
+  ASSERT_TRUE(page.ok() && schema.ok());
+  const Value* parse = schema->find("definitions")->find("mapping")->find("properties")->find("parse")->find("enum");
+  std::vector<std::string> listed, known;
+  for (const auto& name : *parse->if_array()) listed.push_back(*name.if_string());
+  for (int i = 0; i <= static_cast<int>(Parser::kCopy); ++i) known.emplace_back(parser_name(static_cast<Parser>(i)));
+  EXPECT_THAT(listed, testing::UnorderedElementsAreArray(known));
+  for (const auto& name : known)
+    EXPECT_THAT(*page, testing::ContainsRegex("\n[|][a-z_, ]*[ ,]" + name + "[ ,]")) << name;
+}
+
+TEST(DialectFolder, AddsToTheShippedOnesAndRefusesTwins) {
+  testing_support::ScratchDir dir;
+  const std::string text =
+      "schema: calkit.dialect/1\nid: t\nversion: \"1\"\nmatch: {file: t.json}\nunmapped: warn\nmap: canonical\n";
+  dir.write("a.yaml", text);
+  dir.write("notes.txt", "not a dialect");
+  const auto all = dialects_with(dir.path());
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_EQ(all->size(), 3u);
+  dir.write("b.yaml", text);
+  const auto twins = dialects_with(dir.path());
+  ASSERT_FALSE(twins.ok());
+  EXPECT_THAT(twins.error().message, HasSubstr("b.yaml: /id: found 't' version 1"));
+  EXPECT_FALSE(dialects_with(dir / "nowhere").ok());
+}
+
 // --- named things --------------------------------------------------------------------------------------------------
 
 TEST(DialectKey, AnObjectOfNamedThingsIsAListInTheOrderOfTheFile) {
@@ -337,6 +391,50 @@ TEST(DialectKey, AnObjectOfNamedThingsIsAListInTheOrderOfTheFile) {
   EXPECT_EQ(to_json(*back, {false, -1}), to_json(theirs, {false, -1}));
   const Value twins = json(R"({"schema": 1, "submodels": [{"name": "a", "type": "x"}, {"name": "a", "type": "y"}]})");
   EXPECT_FALSE(to_dialect(twins, dialect).ok());
+}
+
+// --- the committed package -------------------------------------------------------------------------------------------
+
+/// tests/data/packages/calrt-mini.calbin: the good package as calrt-0.7 would write it. A producer counts its own
+/// memory in a text; the bytes come from that text alone.
+TEST(DialectPackage, TheCommittedOneIsTheGoodPackageInCalrt) {
+  const std::filesystem::path committed = CALKIT_TEST_DATA "/packages/calrt-mini.calbin";
+  testing_support::ScratchDir dir;
+  testing_support::good_package().write(dir / "p");
+  const auto document = read_json(dir / "p/calbin.json");
+  ASSERT_TRUE(document.ok());
+  const auto theirs = to_dialect(*document, calrt());
+  ASSERT_TRUE(theirs.ok()) << theirs.error().message;
+  EXPECT_EQ(theirs->find("device_memory_bytes"), nullptr);
+  std::filesystem::remove(dir / "p/calbin.json");
+  dir.write("p/model_info.json", to_json(*theirs) + "\n");
+  if (const char* update = std::getenv("CALKIT_UPDATE_GOLDEN"); update != nullptr && *update == '1') {
+    std::filesystem::remove_all(committed);
+    std::filesystem::copy(dir / "p", committed, std::filesystem::copy_options::recursive);
+  }
+  const auto want = list_tree(dir / "p"), have = list_tree(committed);
+  ASSERT_TRUE(want.ok() && have.ok());
+  ASSERT_EQ(*have, *want);
+  for (const auto& path : *want)
+    EXPECT_TRUE(*read_file(dir / "p" / path) == *read_file(committed / path))
+        << path << " differs; CALKIT_UPDATE_GOLDEN=1 rewrites it";
+  const auto package = Package::open(committed);
+  ASSERT_TRUE(package.ok()) << package.error().message;
+  EXPECT_EQ(to_json(package->document()), to_json(*document));
+  EXPECT_TRUE(package->verify_files().ok());
+}
+
+TEST(DialectPackage, AProblemIsToldWhereTheProducerWroteIt) {
+  testing_support::ScratchDir dir;
+  std::filesystem::copy(CALKIT_TEST_DATA "/packages/calrt-mini.calbin", dir / "p",
+                        std::filesystem::copy_options::recursive);
+  std::string text = dir.read("p/model_info.json");
+  const std::string slots = "\"n_slot\": 2";
+  ASSERT_NE(text.find(slots), std::string::npos);
+  dir.write("p/model_info.json", text.replace(text.find(slots), slots.size(), "\"n_slot\": \"two\""));
+  const auto package = Package::open(dir / "p");
+  ASSERT_FALSE(package.ok());
+  EXPECT_THAT(package.error().message, testing::ContainsRegex("model_info.json:[0-9]+: /llm_info/n_slot: found .*two"));
 }
 
 // --- where things are ----------------------------------------------------------------------------------------------
