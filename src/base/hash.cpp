@@ -1,12 +1,12 @@
 #include "calkit/base/hash.h"
 
-#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <array>
 #include <string>
 
 #include "calkit/base/files.h"
+#include "calkit/base/tree.h"
 #include "fd.h"
 
 namespace calkit {
@@ -81,16 +81,9 @@ Result<FileDigest> hash_file(const Root& root, std::string_view relative) {
 }
 
 Result<FileDigest> hash_tree(const std::filesystem::path& dir) {
-  CALKIT_TRY(const auto files, list_tree(dir));
-  CALKIT_TRY(const auto root, Root::open(dir));
-  Sha256 sha;
-  std::uint64_t bytes = 0;
-  for (const std::string& file : files) {
-    CALKIT_TRY(const FileDigest digest, hash_file(root, file));
-    sha.update(fmt::format("{}  {}\n", digest.sha256, file));
-    bytes += digest.bytes;
-  }
-  return FileDigest{sha.hex(), bytes};
+  CALKIT_TRY(const auto tree, FileTree::open(dir));
+  CALKIT_TRY(const auto digests, tree.hash_all({}));
+  return tree_digest(tree, digests);
 }
 
 }  // namespace calkit

@@ -36,6 +36,11 @@ class Meter {
     return {};
   }
 
+  /// The last word, also where a file could not be read to its end.
+  void finish() const {
+    if (tell_ && done_ != total_) tell_(total_, total_);
+  }
+
  private:
   const ByteProgress& tell_;
   std::uint64_t total_, done_ = 0, told_ = 0;
@@ -113,6 +118,7 @@ Result<TreeDigests> FileTree::hash(std::span<const std::string> paths, const Has
     }
     work();
   }
+  meter.finish();
   if (interrupted()) return interrupted_error();
   return digests;
 }

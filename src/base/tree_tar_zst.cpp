@@ -44,6 +44,7 @@ class ZstSource final : public FileTree::Source {
       tree.entries.emplace_back(tree_entry(std::move(*member)), members_.size() - 1);
     }
     stream_.reset();
+    if (progress) progress(version_.bytes, version_.bytes);
     return tell_change();
   }
 

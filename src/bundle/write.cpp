@@ -7,6 +7,7 @@
 #include "calkit/base/files.h"
 #include "calkit/base/paths.h"
 #include "calkit/base/process.h"
+#include "calkit/base/tree.h"
 #include "calkit/bundle/bundle.h"
 #include "calkit/gate/gate.h"
 #include "calkit/manifest/service.h"
@@ -69,11 +70,20 @@ class Stager {
     if (!fs::is_directory(from, error))
       return Error(ErrorKind::kInput, fmt::format("{}: the {} is no folder", from.string(), role),
                    "name the folder that the step before made");
-    CALKIT_TRY(const auto root, Root::open(from));
-    CALKIT_TRY(const auto files, list_tree(from));
-    for (const std::string& file : files) {
+    return add_tree(from, folder, role);
+  }
+
+  /// A folder or an archive of one.
+  Status add_tree(const fs::path& from, const std::string& folder, const std::string& role) {
+    CALKIT_TRY(const auto tree, FileTree::open(from));
+    for (const TreeEntry& entry : tree.entries()) {
       if (interrupted()) return interrupted_error();
-      CALKIT_CHECK_OK(add_file(root, file, folder + "/" + file, role));
+      if (entry.kind == EntryKind::kFolder && entry.what.empty()) continue;
+      if (entry.copies > 1)
+        return input_error(from.string(), entry.path, fmt::format("{} members of this name", entry.copies),
+                           "each path once");
+      CALKIT_TRY(const auto mapped, tree.map(entry.path), fmt::format("reading the {}", role));
+      CALKIT_CHECK_OK(add_mapped(*mapped, folder + "/" + entry.path, role));
     }
     return {};
   }
@@ -97,15 +107,18 @@ class Stager {
  private:
   Status add_file(const Root& root, const std::string& name, const std::string& to, const std::string& role) {
     CALKIT_TRY(const auto mapped, root.map(name), fmt::format("reading the {}", role));
-    CALKIT_CHECK_OK(write(to, mapped->bytes()));
-    const FileDigest digest{sha256_hex(mapped->bytes()), mapped->size()};
+    return add_mapped(*mapped, to, role);
+  }
+
+  Status add_mapped(const MappedFile& mapped, const std::string& to, const std::string& role) {
+    CALKIT_CHECK_OK(write(to, mapped.bytes()));
+    const FileDigest digest{sha256_hex(mapped.bytes()), mapped.size()};
     if (is_document(to)) {
-      if (mapped->size() > kMaxDocument)
-        return Error(ErrorKind::kInput,
-                     fmt::format("{}: found {} bytes; allowed {}", to, mapped->size(), kMaxDocument));
-      index_.texts[to] = std::string(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->size());
+      if (mapped.size() > kMaxDocument)
+        return Error(ErrorKind::kInput, fmt::format("{}: found {} bytes; allowed {}", to, mapped.size(), kMaxDocument));
+      index_.texts[to] = std::string(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.size());
     }
-    mapped->release(0, mapped->size());
+    mapped.release(0, mapped.size());
     note(to, role == "baseline" && is_licence(to) ? "licence" : role, digest);
     return {};
   }
@@ -181,7 +194,7 @@ std::string sums_of(const std::map<std::string, FileDigest>& files) {
 
 Status stage(const Parts& parts, Stager& stager, Contents& contents) {
   CALKIT_CHECK_OK(manifest::read_service(parts.service), "reading --service");
-  CALKIT_CHECK_OK(stager.add_folder(parts.package, "package", "package"), "collecting --package");
+  CALKIT_CHECK_OK(stager.add_tree(parts.package, "package", "package"), "collecting --package");
   CALKIT_CHECK_OK(stager.add_folder(parts.baseline, "baseline", "baseline"), "collecting --baseline");
   CALKIT_CHECK_OK(stager.add_folder(parts.onnx, "onnx", "onnx"), "collecting --onnx");
   CALKIT_CHECK_OK(stager.add_single(parts.service, "service.yaml", "service"), "collecting --service");

@@ -88,8 +88,9 @@ std::string_view verdict_name(EvidenceVerdict verdict) {
 
 Result<EvidenceFile> evidence_file(std::string role, const std::filesystem::path& path) {
   std::error_code problem;
-  const bool folder = std::filesystem::is_directory(path, problem);
-  CALKIT_TRY(const FileDigest digest, folder ? hash_tree(path) : hash_file(path), "hashing " + path.string());
+  // A package counts by its files, whether they lie in a folder or in an archive.
+  const bool tree = role == "calbin" || std::filesystem::is_directory(path, problem);
+  CALKIT_TRY(const FileDigest digest, tree ? hash_tree(path) : hash_file(path), "hashing " + path.string());
   return EvidenceFile{std::move(role), path.string(), digest.sha256, digest.bytes};
 }
 

@@ -41,7 +41,8 @@ struct FileDigest {
 Result<FileDigest> hash_file(const std::filesystem::path& path);
 /// The same for a file inside a Root, which it cannot leave.
 Result<FileDigest> hash_file(const Root& root, std::string_view relative);
-/// A digest of a folder: SHA-256 over sorted lines "<sha256>  <relative path>\n" of all regular files under it.
+/// A digest of a folder, or of an archive as if it were unpacked (calkit/base/tree.h): SHA-256 over sorted lines
+/// "<sha256>  <relative path>\n" of all regular files under it. Several files are hashed at a time.
 Result<FileDigest> hash_tree(const std::filesystem::path& dir);
 
 }  // namespace calkit
