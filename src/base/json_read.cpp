@@ -63,14 +63,14 @@ std::string detail_of(std::string_view what) {
 class JsonEvents {
  public:
   JsonEvents(std::string_view text, std::string_view file, const ReadLimits& limits, std::uint32_t first_line)
-      : text_(text), first_line_(first_line), tracker_(text, first_line), tree_(file, limits.max_depth) {}
+      : text_(text), first_line_(first_line), tracker_(text, first_line), tree_(file, limits) {}
 
   bool null() { return word(Value(), 4); }
   bool boolean(bool value) { return word(Value(value), value ? 4 : 5); }
   bool number_integer(std::int64_t value) {
     const Position at = tracker_.begin_token();
     const std::string_view token = tracker_.number();
-    if (token == "-0") return tree_.refuse(at, "the integer -0", "0, or -0.0 for a decimal");
+    if (token == "-0") return tree_.refuse(ReadProblem::kNumber, at, "the integer -0", "0, or -0.0 for a decimal");
     return tree_.scalar(Value(value), at);
   }
   bool number_unsigned(std::uint64_t value) {
@@ -83,7 +83,8 @@ class JsonEvents {
     const std::string_view token = tracker_.number();
     // The parser turns an integer of more than 64 bits into a double without a word.
     if (token.find_first_of(".eE") == std::string_view::npos)
-      return tree_.refuse(at, fmt::format("the integer {:.40}", token), "an integer from -2^63 to 2^64-1");
+      return tree_.refuse(ReadProblem::kNumber, at, fmt::format("the integer {:.40}", token),
+                          "an integer from -2^63 to 2^64-1");
     return tree_.scalar(Value(value), at);
   }
   bool string(std::string& value) {
@@ -93,9 +94,9 @@ class JsonEvents {
   }
   bool binary(std::vector<std::uint8_t>&) { return false; }
   bool key(std::string& name) {
-    tracker_.begin_token();
+    const Position at = tracker_.begin_token();
     tracker_.skip_string();
-    return tree_.key(std::move(name));
+    return tree_.key(std::move(name), at);
   }
   bool start_object(std::size_t) { return begin(Value(Value::Object{})); }
   bool start_array(std::size_t) { return begin(Value(Value::Array{})); }
@@ -108,7 +109,10 @@ class JsonEvents {
     const auto before = text_.substr(0, read == 0 ? 0 : read - 1);
     const auto line = first_line_ + static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
     const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-    return tree_.refuse(Position{line, 1}, fmt::format("a fault at column {}: {}", column, detail_of(problem.what())),
+    // The parser reads a number beyond a double's range to its end, and then calls it out of range.
+    const bool number = std::string_view(problem.what()).find("out_of_range") != std::string_view::npos;
+    return tree_.refuse(number ? ReadProblem::kNumber : ReadProblem::kSyntax, Position{line, 1},
+                        fmt::format("a fault at column {}: {}", column, detail_of(problem.what())),
                         "one JSON document (RFC 8259)");
   }
 
@@ -145,16 +149,16 @@ Result<Value> parse_checked(std::string_view text, std::string_view file, const 
     if (events.tree().error()) return std::move(*events.tree().error());
     if (complete) return events.tree().take();
   } catch (const std::exception& problem) {
-    return input_error(file, {}, problem.what(), "one JSON document");
+    return read_error(ReadProblem::kSyntax, file, problem.what(), "one JSON document");
   }
-  return input_error(file, {}, "text that is no JSON", "one JSON document (RFC 8259)");
+  return read_error(ReadProblem::kSyntax, file, "text that is no JSON", "one JSON document (RFC 8259)");
 }
 
 }  // namespace
 
 Result<Value> parse_json(std::string_view text, std::string_view file, const ReadLimits& limits) {
-  CALKIT_CHECK_OK(check_text(text, file, limits));
-  return parse_checked(text, file, limits, 1);
+  CALKIT_TRY(const auto plain, check_text(text, file, limits));
+  return parse_checked(plain, file, limits, 1);
 }
 
 Result<Value> read_json(const std::filesystem::path& path, const ReadLimits& limits) {
@@ -163,7 +167,7 @@ Result<Value> read_json(const std::filesystem::path& path, const ReadLimits& lim
 }
 
 Result<std::vector<Value>> parse_json_lines(std::string_view text, std::string_view file, const ReadLimits& limits) {
-  CALKIT_CHECK_OK(check_text(text, file, limits));
+  CALKIT_TRY(text, check_text(text, file, limits));
   std::vector<Value> records;
   std::uint32_t line = 1;
   while (!text.empty()) {

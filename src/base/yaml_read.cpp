@@ -25,10 +25,10 @@ Position position_of(const YAML::Mark& mark) {
 class YamlEvents : public YAML::EventHandler {
  public:
   YamlEvents(std::string_view text, std::string_view file, const ReadLimits& limits)
-      : text_(text), tree_(file, limits.max_depth) {}
+      : text_(text), tree_(file, limits) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) refuse(mark, "a second document", "one document in a file");
+    if (++documents_ > 1) refuse(ReadProblem::kYamlFeature, mark, "a second document", "one document in a file");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -36,29 +36,35 @@ class YamlEvents : public YAML::EventHandler {
     // An empty value has no text of its own, and the mark is then that of the next token.
     const std::string_view spelling = word_at(mark);
     if (spelling == "~" || spelling == "Null" || spelling == "NULL")
-      refuse(mark, "another spelling of null", "null, or nothing after the colon");
-    if (tree_.wants_key()) refuse(mark, "a key that is null", "a string as key");
+      refuse(ReadProblem::kScalar, mark, "another spelling of null", "null, or nothing after the colon");
+    if (tree_.wants_key()) refuse(ReadProblem::kSyntax, mark, "a key that is null", "a string as key");
     check(tree_.scalar(Value(), position_of(mark)));
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse(mark, "an alias (*name)", kSubset); }
-  void OnAnchor(const YAML::Mark& mark, const std::string&) override { refuse(mark, "an anchor (&name)", kSubset); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    refuse(ReadProblem::kYamlFeature, mark, "an alias (*name)", kSubset);
+  }
+  void OnAnchor(const YAML::Mark& mark, const std::string&) override {
+    refuse(ReadProblem::kYamlFeature, mark, "an anchor (&name)", kSubset);
+  }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_plain(mark, tag, anchor);
-    if (!is_closed(mark)) refuse(mark, "a quote that is never closed", "a closing quote");
+    if (!is_closed(mark)) refuse(ReadProblem::kSyntax, mark, "a quote that is never closed", "a closing quote");
     const Position at = position_of(mark);
     const bool plain = tag == "?" || tag.empty();
     PlainScalar scalar = plain ? read_plain_scalar(value) : PlainScalar{Value(value), {}};
     if (!scalar.problem.empty()) {
-      refuse(mark, fmt::format("{}, which {}", printable(value), scalar.problem),
+      refuse(value == "<<" ? ReadProblem::kYamlFeature : ReadProblem::kScalar, mark,
+             fmt::format("{}, which {}", printable(value), scalar.problem),
              "a plain decimal number, true, false, null or text", "quote it if it is text");
     }
     if (!tree_.wants_key()) {
       check(tree_.scalar(std::move(scalar.value), at));
     } else if (!scalar.value.is_string()) {
-      refuse(mark, fmt::format("the key {}", scalar.value.describe()), "a string as key", "quote the key");
+      refuse(ReadProblem::kScalar, mark, fmt::format("the key {}", scalar.value.describe()), "a string as key",
+             "quote the key");
     } else {
-      check(tree_.key(value));
+      check(tree_.key(value, at));
     }
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -81,8 +87,9 @@ class YamlEvents : public YAML::EventHandler {
   void check(bool accepted) {
     if (!accepted) throw Stop{};
   }
-  void refuse(const YAML::Mark& mark, std::string_view found, std::string_view allowed, std::string hint = {}) {
-    check(tree_.refuse(position_of(mark), found, allowed, std::move(hint)));
+  void refuse(ReadProblem problem, const YAML::Mark& mark, std::string_view found, std::string_view allowed,
+              std::string hint = {}) {
+    check(tree_.refuse(problem, position_of(mark), found, allowed, std::move(hint)));
   }
   std::string_view text_from(const YAML::Mark& mark) const {
     return text_.substr(std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size()));
@@ -109,13 +116,13 @@ class YamlEvents : public YAML::EventHandler {
   /// yaml-cpp gives "?" to plain and "!" to quoted scalars; a lone "!" in the text looks the same, hence the second
   /// look.
   void check_plain(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
-    if (anchor != 0) refuse(mark, "an anchor (&name)", kSubset);
+    if (anchor != 0) refuse(ReadProblem::kYamlFeature, mark, "an anchor (&name)", kSubset);
     if ((!tag.empty() && tag != "?" && tag != "!") || text_from(mark).starts_with('!'))
-      refuse(mark, "a tag (!name)", kSubset);
+      refuse(ReadProblem::kYamlFeature, mark, "a tag (!name)", kSubset);
   }
   void begin(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor, Value container) {
     check_plain(mark, tag, anchor);
-    if (tree_.wants_key()) refuse(mark, "a key that is no scalar", "a string as key");
+    if (tree_.wants_key()) refuse(ReadProblem::kYamlFeature, mark, "a key that is no scalar", "a string as key");
     check(tree_.begin(std::move(container), position_of(mark)));
   }
 
@@ -133,9 +140,11 @@ Status check_yaml_text(std::string_view text, std::string_view file) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7F)
-      return input_error(at_line(file, line), {}, fmt::format("the control character {:#04x}", byte), "printable text");
+      return read_error(ReadProblem::kEncoding, at_line(file, line), fmt::format("the control character {:#04x}", byte),
+                        "printable text");
     if (line_start && c == '%' && !content_seen)
-      return input_error(at_line(file, line), {}, "a directive (%)", "a document without directives");
+      return read_error(ReadProblem::kYamlFeature, at_line(file, line), "a directive (%)",
+                        "a document without directives");
     if (c == '#' && !content_seen) comment = true;
     line_start = c == '\n';
     if (c == '\n') {
@@ -151,7 +160,7 @@ Status check_yaml_text(std::string_view text, std::string_view file) {
 }  // namespace
 
 Result<Value> parse_yaml(std::string_view text, std::string_view file, const ReadLimits& limits) {
-  CALKIT_CHECK_OK(check_text(text, file, limits));
+  CALKIT_TRY(text, check_text(text, file, limits));
   CALKIT_CHECK_OK(check_yaml_text(text, file));
   YamlEvents events(text, file, limits);
   try {
@@ -162,13 +171,15 @@ Result<Value> parse_yaml(std::string_view text, std::string_view file, const Rea
   } catch (const Stop&) {
     return std::move(*events.tree().error());
   } catch (const YAML::Exception& problem) {
-    return input_error(at_line(file, position_of(problem.mark).line), {},
-                       fmt::format("a fault at column {}: {}", position_of(problem.mark).column, problem.msg),
-                       "one YAML document");
+    // An alias of an anchor that nobody set does not get as far as an event.
+    const bool alias = problem.msg.find("anchor") != std::string::npos;
+    return read_error(
+        alias ? ReadProblem::kYamlFeature : ReadProblem::kSyntax, at_line(file, position_of(problem.mark).line),
+        fmt::format("a fault at column {}: {}", position_of(problem.mark).column, problem.msg), "one YAML document");
   } catch (const std::exception& problem) {
-    return input_error(file, {}, problem.what(), "one YAML document");
+    return read_error(ReadProblem::kSyntax, file, problem.what(), "one YAML document");
   }
-  if (events.documents() == 0) return input_error(file, {}, "an empty document", "one YAML document");
+  if (events.documents() == 0) return read_error(ReadProblem::kSyntax, file, "an empty document", "one YAML document");
   return events.tree().take();
 }
 

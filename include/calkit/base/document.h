@@ -17,10 +17,13 @@ namespace calkit {
 struct ReadLimits {
   std::uint64_t max_bytes = 256ull << 20;
   std::uint32_t max_depth = 64;
+  std::uint64_t max_entries = UINT64_MAX;  ///< values of all kinds, the root among them
+  std::uint64_t max_string = UINT64_MAX;   ///< bytes of one string or key
+  bool byte_order_mark = false;            ///< one in front of the text is passed over instead of refused
 };
 
-/// Parses one JSON document (RFC 8259, UTF-8, no BOM). kInput for: duplicate keys, depth, bad UTF-8, trailing bytes,
-/// NaN, an integer outside [-2^63, 2^64), a double that overflows.
+/// Parses one JSON document (RFC 8259, UTF-8, no BOM). The error's read_problem tells the case. kInput for: duplicate
+/// keys, depth, bad UTF-8, trailing bytes, NaN, an integer outside [-2^63, 2^64), a double that overflows.
 /// @param file the name used in messages.
 Result<Value> parse_json(std::string_view text, std::string_view file, const ReadLimits& limits = {});
 

@@ -23,6 +23,18 @@ enum class ErrorKind {
   kInterrupted,  ///< SIGINT or SIGTERM; nothing half-written is left
 };
 
+/// What a document reader refused, for callers that treat the cases differently.
+enum class ReadProblem : unsigned char {
+  kNone,          ///< not an error of a document reader
+  kSyntax,        ///< no document of its format
+  kEncoding,      ///< not UTF-8, a NUL byte, a byte order mark
+  kDuplicateKey,  ///< one key twice in an object
+  kNumber,        ///< an integer beyond 64 bits, -0, a double that overflows
+  kScalar,        ///< a YAML scalar that readers take differently: 010, no, .nan
+  kYamlFeature,   ///< an anchor, alias, tag, merge key, directive or second document
+  kLimit,         ///< more bytes, levels, entries or longer strings than allowed
+};
+
 /// An error as it is shown to a person: `message` says where, what was found and what is allowed; `hint` says what to
 /// do.
 struct Error {
@@ -30,6 +42,7 @@ struct Error {
   std::string message;
   std::string hint;
   std::vector<std::string> context;  ///< "while ..." frames, innermost first
+  ReadProblem read_problem = ReadProblem::kNone;
 
   Error(ErrorKind error_kind, std::string text, std::string what_to_do = {})
       : kind(error_kind), message(std::move(text)), hint(std::move(what_to_do)) {}
