@@ -133,7 +133,10 @@ std::vector<LintCase> file_cases() {
        {"CB0103"},
        [](Scene& s) {
          s.package.reseal = false;
-         s.package.edit_document = [](Value& d) { d.set("x-note", "added later"); };
+         s.package.edit_document = [](Value& d) {
+           d.set("seal", calbin::seal_of(d));
+           d.set("x-note", "added later");
+         };
        }},
       {"CB0103 near: the description is edited and sealed again",
        {},
