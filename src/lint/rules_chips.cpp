@@ -137,12 +137,13 @@ void compare_layers(Check& check, std::size_t index) {
 
 void check_oplist_per_chip(Check& check) {
   const auto& d = check.d();
+  if (!check.usable("/device/chip_mask")) return;
   std::uint64_t listed = 0;
-  bool all_usable = true;
+  bool all_usable = check.usable("/partition/kind");
   check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
     all_usable = all_usable && check.usable(pointer);
     if (!check.usable(pointer)) return;
-    for (const std::int64_t chip : chips_of(submodel.chips))
+    for (const std::int64_t chip : chips_of(submodel.chips & d.device.chip_mask))  // others: CB0404
       if (!submodel.oplist.contains(chip))
         check.report(pointer + "/oplist", {fmt::format("submodel '{}' has no op list for chip {}", submodel.name, chip),
                                            fmt::format("op lists for {} chips", submodel.oplist.size()),
@@ -158,7 +159,7 @@ void check_oplist_per_chip(Check& check) {
              "correct the submodel's chips, or drop the op list"});
     }
   });
-  if (!all_usable) return;
+  if (!all_usable || d.partition.kind == "single") return;
   std::uint64_t told = listed;
   for (const auto& submodel : d.submodels) told |= submodel.chips;
   check.each_param([&](const calbin::Param& param, const std::string& pointer) {
@@ -169,7 +170,7 @@ void check_oplist_per_chip(Check& check) {
                   fmt::format("parameter '{}'", param.name), "an op list for every chip that holds parameters",
                   "add the op lists of that chip, or take its parameters out"});
   });
-  if (d.partition.kind == "tp" && check.usable("/partition/kind"))
+  if (d.partition.kind == "tp")
     for (std::size_t i = 0; i < d.submodels.size(); ++i) compare_layers(check, i);
 }
 
@@ -247,7 +248,7 @@ std::vector<Rule> chip_rules() {
        &check_chip_support},
       {{"CB0905", "per-chip-oplist-missing", Severity::kError, RuleClass::kInvalid,
         "every chip of a submodel has its op list, of the same layers under tp", "7d"},
-       {"/submodels/*/chips,oplist", "/params/*/chip", "/partition/kind"},
+       {"/device/chip_mask", "/submodels/*/chips,oplist", "/params/*/chip", "/partition/kind"},
        &check_oplist_per_chip},
       {{"CB0906", "d2d-helper-missing", Severity::kError, RuleClass::kInvalid,
         "a package whose ops move data between chips has a D2D helper and the routes for it", "7f"},

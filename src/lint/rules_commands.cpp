@@ -57,7 +57,7 @@ void check_commands_of(Check& check, const calbin::Submodel& submodel, const std
   }
   for (std::int64_t chip = 0; chip < 64; ++chip)
     for (const auto kind : kKinds)
-      if (((submodel.chips >> chip) & 1) != 0 && !seen.contains({chip, std::string(kind)}))
+      if (((submodel.chips & check.d().device.chip_mask) >> chip & 1) != 0 && !seen.contains({chip, std::string(kind)}))
         check.report(pointer + "/commands",
                      {fmt::format("submodel '{}' has no {} commands for chip {}", submodel.name, kind, chip),
                       fmt::format("{} command entries", submodel.commands.size()),
@@ -69,6 +69,7 @@ void check_command_missing(Check& check) {
   const auto& submodels = check.d().submodels;
   const bool any = std::any_of(submodels.begin(), submodels.end(), [](const auto& s) { return !s.commands.empty(); });
   if (!any && emulated(check)) return check.not_applicable("the emulated device executes op lists and has no commands");
+  if (!check.usable("/device/chip_mask")) return;
   check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
     if (check.usable(pointer)) check_commands_of(check, submodel, pointer);
   });
@@ -224,8 +225,8 @@ std::vector<Rule> command_rules() {
   return {
       {{"CB1001", "command-missing", Severity::kError, RuleClass::kInvalid,
         "every submodel has CPU and PLD commands for each of its chips, as a binary and as readable text", "7e"},
-       {"/submodels/*/chips", "/submodels/*/commands/*/kind,chip,bin,text", "/files/*/id,path,role",
-        "/package/compat/device"},
+       {"/device/chip_mask", "/submodels/*/chips", "/submodels/*/commands/*/kind,chip,bin,text",
+        "/files/*/id,path,role", "/package/compat/device"},
        &check_command_missing},
       {{"CB1002", "command-text-mismatch", Severity::kError, RuleClass::kInvalid,
         "a command binary is whole records, and its text tells the same records", "7e", Maturity::kPreview},

@@ -59,12 +59,12 @@ void check_expert_parallel(Check& check) {
 
 void check_partition(Check& check) {
   const auto& d = check.d();
-  if (!check.usable("/partition") || !check.usable("/device/chips")) return;
+  if (!check.usable("/partition") || !check.usable("/device")) return;
   const auto& partition = d.partition;
   const char* fix = "have the compiler state kind and degree; nothing is read from file names";
   if (partition.kind == "single") {
     check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
-      if (check.usable(pointer + "/chips") && std::popcount(submodel.chips) > 1)
+      if (check.usable(pointer + "/chips") && std::popcount(submodel.chips & d.device.chip_mask) > 1)
         check.report(
             "/partition/kind",
             {fmt::format("submodel '{}' runs on several chips, and no scheme says how it is divided", submodel.name),
@@ -166,7 +166,7 @@ std::vector<Rule> partition_rules() {
   return {
       {{"CB0903", "partition-undeclared", Severity::kError, RuleClass::kInvalid,
         "a model on several chips says how it is divided, and is divided so", "6a"},
-       {"/partition/kind,degree", "/device/chips", "/submodels/*/chips", "/model/experts",
+       {"/partition/kind,degree", "/device/chips,chip_mask", "/submodels/*/chips", "/model/experts",
         "/params/*/name,shard,logical_shape"},
        &check_partition},
       {{"CB0904", "shards-not-tiling", Severity::kError, RuleClass::kInvalid,

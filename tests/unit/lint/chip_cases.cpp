@@ -9,9 +9,15 @@ calbin::Description& description(Scene& s) {
   return s.package.description;
 }
 
+/// Slices have bytes of their own.
+void change_second_block(Scene& s) {
+  for (char& byte : s.package.files["params/blk1.bin"]) byte = static_cast<char>(byte ^ 1);
+}
+
 /// The two copies of the table become slices.
 void slice_table(Scene& s) {
   divide(s);
+  change_second_block(s);
   for (auto& param : description(s).params)
     if (param.name == "table") param.shard = calbin::Shard{0, param.chip, 2, false};
 }
@@ -81,6 +87,7 @@ std::vector<LintCase> mask_cases() {
 /// Parameters of two experts on two chips, [experts, 4, 4] or by name; `slice` gives their shards.
 void add_experts(Scene& s, bool stacked, const std::function<calbin::Shard(std::int64_t chip)>& slice) {
   divide(s);
+  change_second_block(s);
   auto& d = description(s);
   d.partition.kind = "ep";
   d.model.experts = 2;

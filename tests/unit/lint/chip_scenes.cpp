@@ -14,7 +14,7 @@ void add_file(Scene& scene, const std::string& id, const std::string& path, cons
   scene.package.description.files.push_back({id, path, role, 0, {}, 0, false});
 }
 
-void add_chip(Scene& scene, std::int64_t chip) {
+void add_bare_chip(Scene& scene, std::int64_t chip) {
   auto& d = scene.package.description;
   d.device.chips += 1;
   d.device.chip_mask |= 1ull << chip;
@@ -24,8 +24,28 @@ void add_chip(Scene& scene, std::int64_t chip) {
   d.kv.bytes_per_chip.push_back(0);
 }
 
+void add_chip(Scene& scene, std::int64_t chip) {
+  add_bare_chip(scene, chip);
+  auto& d = scene.package.description;
+  auto region = scene.package.region("param");
+  region.id = "param.other";
+  region.chip = chip;
+  region.parent.clear();
+  d.memory.regions.push_back(region);
+  auto param = scene.package.param("one");
+  param.name = "one.other";
+  param.chip = chip;
+  param.region = region.id;
+  param.file = "blk.other";
+  param.offset = 0;
+  d.params.push_back(param);
+  add_file(scene, param.file, "params/other.bin", "param", std::string(8, '\1'));
+  d.memory.device_required += region.size;
+  d.memory.declared_text = fmt::format("{} B", d.memory.device_required);
+}
+
 void divide(Scene& scene) {
-  add_chip(scene);
+  add_bare_chip(scene);
   auto& d = scene.package.description;
   d.partition = {"tp", 2, {}};
   auto& decode = scene.package.decode_model();

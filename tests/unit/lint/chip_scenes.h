@@ -6,7 +6,9 @@
 
 namespace calkit::lint {
 
-/// Chip 1 (or another) joins; the submodels stay on chip 0.
+/// Chip 1 (or another) joins, and nothing lies on it yet.
+void add_bare_chip(Scene& scene, std::int64_t chip = 1);
+/// The same with a parameter of its own; the submodels stay on chip 0.
 void add_chip(Scene& scene, std::int64_t chip = 1);
 /// The decode submodel runs on chips 0 and 1 under tensor parallelism, each with its op list.
 void divide(Scene& scene);
