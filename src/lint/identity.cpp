@@ -40,11 +40,19 @@ std::string scalar_name(const Value* value) {
   return value->if_string() != nullptr ? *value->if_string() : to_json(*value, {true, -1});
 }
 
-/// How an item of a list is called: by its id; else by its name (and chip: shards of one tensor share their name); else
-/// by what sets it apart; else by its place.
-std::string item_name(const Value& item, std::size_t index) {
+bool has_twin(const Value::Array& items, std::size_t index, const std::string& name) {
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (i != index && scalar_name(items[i].find("name")) == name) return true;
+  return false;
+}
+
+/// How an item of a list is called: by its id; else by its name (with its chip where shards share it); else by what
+/// sets it apart; else by its place.
+std::string item_name(const Value::Array& items, std::size_t index) {
+  const Value& item = items[index];
   if (auto id = scalar_name(item.find("id")); !id.empty()) return id;
   std::string out = scalar_name(item.find("name"));
+  if (!out.empty() && !has_twin(items, index, out)) return out;
   const auto add = [&](const char* key) {
     const auto part = scalar_name(item.find(key));
     if (!part.empty()) out += out.empty() ? part : "@" + part;
@@ -68,8 +76,9 @@ Place find_place(const Value* root, std::string_view pointer) {
     std::string name = key;
     if (const auto* items = out.value == nullptr ? nullptr : out.value->if_array()) {
       const auto index = parse_decimal_u64(key);
-      out.value = index && *index < items->size() ? &(*items)[*index] : nullptr;
-      if (out.value != nullptr) name = item_name(*out.value, *index);
+      const bool there = index && *index < items->size();
+      out.value = there ? &(*items)[*index] : nullptr;
+      if (there) name = item_name(*items, *index);
     } else {
       out.value = out.value == nullptr ? nullptr : out.value->find(key);
     }
