@@ -40,6 +40,8 @@ inline constexpr std::string_view kCsrPlace = "/submodels/*/csr/*/base,width_bit
 
 /// The rule that tells why the description could not be read at all; empty when it could.
 std::string_view rule_of_unreadable(const Facts& facts);
+/// True for ops that move data between chips.
+bool crosses_chips(const calbin::Op& op);
 /// DRAM bytes that the regions of these kinds cover on one chip; bytes of nested or shared regions count once.
 std::uint64_t covered_bytes(Check& check, std::int64_t chip, const std::vector<std::string_view>& kinds);
 

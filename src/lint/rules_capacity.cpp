@@ -79,7 +79,7 @@ void check_operand(Check& check, const OpListFacts& list, const calbin::Op& op, 
                "an id of calbin.json#/memory/regions");
   const auto* region = check.region(operand.region);
   if (region == nullptr) return;
-  if (region->chip != list.chip)
+  if (region->chip != list.chip && !crosses_chips(op))
     return say("is on another chip", fmt::format("region '{}' of chip {}", region->id, region->chip),
                fmt::format("chip {}", list.chip));
   if (!contains(*region, operand.base, operand.size))

@@ -174,12 +174,16 @@ void check_oplist_per_chip(Check& check) {
     for (std::size_t i = 0; i < d.submodels.size(); ++i) compare_layers(check, i);
 }
 
-/// Ops that move data between chips, as ONNX's collectives and their usual companions are called.
+}  // namespace
+
+// As ONNX's collectives and their usual companions are called.
 bool crosses_chips(const calbin::Op& op) {
   static constexpr std::string_view kTypes[] = {"AllReduce", "AllGather", "AllToAll", "ReduceScatter",
                                                 "Broadcast", "Send",      "Recv",     "D2DCopy"};
   return std::find(std::begin(kTypes), std::end(kTypes), op.type) != std::end(kTypes);
 }
+
+namespace {
 
 void check_helper_file(Check& check, const calbin::D2d& d2d) {
   const auto* file = check.file(d2d.helper);

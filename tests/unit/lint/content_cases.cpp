@@ -78,16 +78,12 @@ std::vector<LintCase> coverage_cases() {
        [](Scene& s) { s.package.files["params/blk0.bin"].append(8, '\0'); }},
       {"a page between two parameters", {"CB0603"}, [](Scene& s) { move_one(s, 8192 - 8); }},
       {"a hole that no alignment explains", {"CB0603"}, [](Scene& s) { move_one(s, kEnd + 8); }},
-      {
-          "CB0603 near: padding before a multiple of 64",
-          {},
-          [](Scene& s) { move_one(s, 4096 + 64); },
-      },
+      {"CB0603 near: padding before a multiple of 64", {}, [](Scene& s) { quantise(s); }},
       {"padding that is not zero",
        {"CB0603"},
        [](Scene& s) {
-         move_one(s, 4096 + 64);
-         put_bytes(s, 4100, "hidden", 6);
+         quantise(s);
+         put_bytes(s, kEnd + 6, "hidden", 6);
        }},
       {"a parameter file that no parameter names",
        {"CB0603"},

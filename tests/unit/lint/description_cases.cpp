@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lint_case.h"
+#include "scenes.h"
 
 namespace calkit::lint {
 
@@ -96,6 +96,36 @@ std::vector<LintCase> unreadable_cases() {
        {"CB0206"},
        [](Scene& s) { document(s, [](Value& d) { d.set("schema", Value()); }); },
        all_but("CB0206")},
+  };
+}
+
+/// The description as YAML (JSON is YAML, but for what these cases change), and a dialect that reads it.
+void as_yaml(Scene& s, std::function<void(std::string&)> edit) {
+  text(s, std::move(edit));
+  s.package.edit_folder = [](const std::filesystem::path& d) {
+    std::filesystem::rename(d / "calbin.json", d / "calbin.yaml");
+    const auto dialects = d.parent_path() / "dialects";
+    std::filesystem::create_directory(dialects);
+    std::ofstream(dialects / "yaml.yaml") << "schema: calkit.dialect/1\nid: plain-yaml\nversion: \"1\"\n"
+                                             "match: {file: calbin.yaml}\nmap: canonical\nunmapped: warn\n";
+  };
+}
+LintCase unreadable_yaml(const char* name, const char* rule, const char* from, const char* to) {
+  return {name,
+          {rule},
+          [from, to](Scene& s) { as_yaml(s, [from, to](std::string& t) { replace(t, from, to); }); },
+          all_but(rule)};
+}
+
+std::vector<LintCase> yaml_cases() {
+  const char* slots = "\"slots\": 2";
+  return {
+      {"CB0210 near: plain YAML with quoted keys", {}, [](Scene& s) { as_yaml(s, [](std::string&) {}); }},
+      unreadable_yaml("an anchor in YAML", "CB0210", slots, "\"slots\": &n 2"),
+      unreadable_yaml("an alias in YAML", "CB0210", slots, "\"slots\": *n"),
+      unreadable_yaml("a tag in YAML", "CB0210", slots, "\"slots\": !!int 2"),
+      unreadable_yaml("an octal number in YAML", "CB0205", slots, "\"slots\": 02"),
+      unreadable_yaml("a key twice in YAML", "CB0202", slots, "\"slots\": 2, \"slots\": 4"),
   };
 }
 
@@ -220,11 +250,8 @@ std::vector<LintCase> submodel_cases() {
       {"a kv_update beside them is fine",
        {},
        [](Scene& s) {
-         auto update = s.package.decode_model();
-         update.name = "mini-kv";
-         update.type = "kv_update";
-         update.oplist.clear();
-         s.package.description.submodels.push_back(update);
+         add_decode(s, "mini-kv");
+         s.package.description.submodels.back().type = "kv_update";
        }},
       {"a name that is a prefix", {"CB0304"}, [](Scene& s) { s.service->decode_model = "mini-dec"; }},
       {"a name that is longer", {"CB0304"}, [](Scene& s) { s.service->decode_model = "mini-decode-v2"; }},
@@ -235,7 +262,7 @@ std::vector<LintCase> submodel_cases() {
        [](Scene& s) { s.package.description.submodels.erase(s.package.description.submodels.begin()); }},
       {"no decode in the package", {"CB0306", "CB1201"}, [](Scene& s) { s.package.description.submodels.pop_back(); }},
       {"two submodels with one name",
-       {"CB0303", "CB0307"},
+       {"CB0303", "CB0307", "CB0905"},
        [](Scene& s) {
          auto twin = s.package.decode_model();
          twin.batch = 2;
@@ -245,7 +272,7 @@ std::vector<LintCase> submodel_cases() {
          s.package.description.submodels.push_back(twin);
        }},
       {"two submodels that cannot be told apart",
-       {"CB0305", "CB0307"},
+       {"CB0305", "CB0307", "CB0905"},
        [](Scene& s) {
          auto twin = s.package.decode_model();
          twin.name = "mini-decode-b";
@@ -259,7 +286,7 @@ std::vector<LintCase> submodel_cases() {
 
 std::vector<LintCase> description_cases() {
   auto out = unreadable_cases();
-  for (auto part : {field_cases(), submodel_cases()}) out.insert(out.end(), part.begin(), part.end());
+  for (auto part : {yaml_cases(), field_cases(), submodel_cases()}) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
 
