@@ -33,9 +33,10 @@ struct FileRead {
   std::optional<Error> absent, unreadable;
   Value document;
   std::string digest;
+  bool byte_order_mark = false;
 };
 
-FileRead read_one(const ReadFile& read, const std::string& file, std::string_view place) {
+FileRead read_one(const ReadFile& read, const std::string& file, std::string_view place, const ReadLimits& limits) {
   FileRead out;
   auto text = read(file);
   if (!text.ok()) {
@@ -45,7 +46,8 @@ FileRead read_one(const ReadFile& read, const std::string& file, std::string_vie
   out.digest = "sha256:" + sha256_hex(*text);
   const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
   const std::string name = place.empty() ? file : fmt::format("{}/{}", place, file);
-  auto document = yaml ? parse_yaml(*text, name) : parse_json(*text, name);
+  out.byte_order_mark = text->starts_with("\xEF\xBB\xBF");
+  auto document = yaml ? parse_yaml(*text, name, limits) : parse_json(*text, name, limits);
   if (document.ok())
     out.document = std::move(document).value();
   else
@@ -69,12 +71,13 @@ std::string title(const Dialect& dialect) {
 
 }  // namespace
 
-Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects, std::string_view place) {
+Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects, std::string_view place,
+                            const ReadLimits& limits) {
   std::map<std::string, FileRead> files;
   std::vector<const Dialect*> fitting;
   std::string reasons, names;
   for (const auto& dialect : dialects) {
-    if (!files.contains(dialect.file)) files.emplace(dialect.file, read_one(read, dialect.file, place));
+    if (!files.contains(dialect.file)) files.emplace(dialect.file, read_one(read, dialect.file, place, limits));
     const std::string why = misfit(dialect, files.at(dialect.file));
     if (why.empty()) {
       fitting.push_back(&dialect);
@@ -96,6 +99,7 @@ Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& di
   if (description.unreadable) return std::move(*description.unreadable);
   Canonical out = translate(std::move(description.document), *fitting[0]);
   out.file_digest = description.digest;
+  out.byte_order_mark = description.byte_order_mark;
   return out;
 }
 

@@ -70,7 +70,8 @@ Status read_canonical(Facts& facts) {
   CALKIT_TRY(const auto dialects, dir.empty() ? calbin::shipped_dialects() : calbin::dialects_with(dir));
   for (const auto& dialect : dialects)
     if (facts.tree->find(dialect.file) != nullptr) facts.file = dialect.file;
-  auto canonical = calbin::translate([&](std::string_view name) { return facts.tree->read(name); }, dialects);
+  auto canonical = calbin::translate([&](std::string_view name) { return facts.tree->read(name); }, dialects, {},
+                                     facts.inputs.limits);
   if (!canonical.ok()) {
     facts.unreadable = std::move(canonical).error();
     return {};
@@ -88,9 +89,10 @@ void read_oplist(const Facts& facts, OpListFacts& out) {
     out.error = text.error().message;
     return;
   }
-  auto document = parse_json(*text, out.path);
+  auto document = parse_json(*text, out.path, facts.inputs.limits);
   if (!document.ok()) {
     out.error = document.error().message;
+    out.problem = document.error().read_problem;
     return;
   }
   out.document = std::move(document).value();

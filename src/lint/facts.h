@@ -32,7 +32,8 @@ struct OpListFacts {
   std::string path;                      ///< of the file, relative to the package
   std::optional<calbin::OpList> oplist;  ///< nullopt: absent or unreadable
   Value document;
-  std::string error;  ///< why it is unreadable; empty when the file is absent
+  ReadProblem problem = ReadProblem::kNone;  ///< what the reader of JSON refused
+  std::string error;                         ///< why it is unreadable; empty when the file is absent
 };
 
 struct Facts {

@@ -41,13 +41,37 @@ bool is_exact_version(const std::string& text) {
   return numbers.size() == 3 && plain && (end == std::string::npos || end + 1 < text.size());
 }
 
-/// What the reader of calbin.json refused; each kind has a rule of its own.
-struct UnreadableKind {
-  std::string_view words;  ///< in the reader's message
-  std::string_view rule;
-};
-constexpr UnreadableKind kUnreadableKinds[] = {
-    {"given twice", "CB0202"}, {"2^64-1", "CB0207"}, {"nesting deeper", "CB0211"}, {"at most", "CB0211"}};
+/// Each thing that a reader of documents refuses has a rule of its own.
+std::string_view rule_of(ReadProblem problem) {
+  switch (problem) {
+    case ReadProblem::kDuplicateKey:
+      return "CB0202";
+    case ReadProblem::kScalar:
+      return "CB0205";
+    case ReadProblem::kNumber:
+      return "CB0207";
+    case ReadProblem::kYamlFeature:
+      return "CB0210";
+    case ReadProblem::kLimit:
+      return "CB0211";
+    default:
+      return "CB0201";
+  }
+}
+
+bool is_yaml(std::string_view file) {
+  return file.ends_with(".yaml") || file.ends_with(".yml");
+}
+
+/// Op lists whose text was refused for this rule's reason.
+void report_oplists(Check& check) {
+  for (const auto& list : check.facts().oplists)
+    if (!list.error.empty() && rule_of(list.problem) == check.rule().id)
+      check.report_in(list.path, {}, 0,
+                      {fmt::format("the op list of '{}' could not be read", check.d().submodels[list.submodel].name),
+                       list.error, "a document of docs/formats/oplist.md", "copy the package again, or pack it again"},
+                      check.rule().severity);
+}
 
 void report_unreadable(Check& check, const std::string& fix) {
   const auto& error = *check.facts().unreadable;
@@ -58,10 +82,8 @@ void report_unreadable(Check& check, const std::string& fix) {
 }  // namespace
 
 std::string_view rule_of_unreadable(const Facts& facts) {
-  if (!facts.unreadable) return facts.document && !facts.schema_known ? "CB0206" : "";
-  for (const auto& kind : kUnreadableKinds)
-    if (facts.unreadable->message.find(kind.words) != std::string::npos) return kind.rule;
-  return "CB0201";
+  if (facts.unreadable) return rule_of(facts.unreadable->read_problem);
+  return facts.document && !facts.schema_known ? "CB0206" : "";
 }
 
 namespace {
@@ -71,17 +93,18 @@ void check_metadata_readable(Check& check) {
   if (!check.facts().document->is_object())
     return check.report("",
                         {"calbin.json is no object", check.facts().document->describe(), "an object", "pack it again"});
-  for (const auto& list : check.facts().oplists)
-    if (!list.error.empty())
-      check.report_in(list.path, {}, 0,
-                      {fmt::format("the op list of '{}' could not be read", check.d().submodels[list.submodel].name),
-                       list.error, "a document of docs/formats/oplist.md", "copy the package again, or pack it again"},
-                      check.rule().severity);
+  if (check.facts().canonical && check.facts().canonical->byte_order_mark)
+    check.report_in(check.facts().file, {}, 1,
+                    {"the description begins with a byte order mark", "EF BB BF", "UTF-8 without one",
+                     "save the file without a BOM; other readers refuse it"},
+                    Severity::kWarning);
+  report_oplists(check);
 }
 
 void check_duplicate_key(Check& check) {
   if (check.facts().unreadable)
     return report_unreadable(check, "keep one of the two; which one counts must not be left to the reader");
+  report_oplists(check);
   each_problem(check, ProblemKind::kDuplicateId,
                [](const Problem& p) { return Check::Said{"an id is given twice", p.found, p.allowed, p.hint}; });
 }
@@ -142,6 +165,8 @@ void check_required_field(Check& check) {
 }
 
 void check_field_type(Check& check) {
+  if (check.facts().unreadable)
+    return report_unreadable(check, "write plain decimals, true or false; quote what is text");
   each_problem(check, ProblemKind::kWrongType, [](const Problem& p) {
     return Check::Said{fmt::format("{} has the wrong type or an unknown word", p.pointer), p.found, p.allowed,
                        p.hint.empty() ? "correct the producer; values are never converted" : p.hint};
@@ -157,6 +182,7 @@ void check_schema(Check& check) {
 void check_number_range(Check& check) {
   if (check.facts().unreadable)
     return report_unreadable(check, "write addresses as \"0x...\" strings of at most 64 bits");
+  report_oplists(check);
   each_problem(check, ProblemKind::kOutOfRange, [](const Problem& p) {
     return Check::Said{fmt::format("the number {} is out of range", p.pointer), p.found, p.allowed,
                        p.hint.empty()
@@ -165,9 +191,16 @@ void check_number_range(Check& check) {
   });
 }
 
+void check_yaml_feature(Check& check) {
+  if (check.facts().unreadable)
+    return report_unreadable(check, "write each value where it stands: plain mappings, sequences and scalars");
+  if (!is_yaml(check.facts().file)) check.not_applicable("the description is JSON");
+}
+
 void check_limits(Check& check) {
   if (check.facts().unreadable)
-    report_unreadable(check, "split the description, or have the producer write a flatter one");
+    return report_unreadable(check, "split the description, or have the producer write a flatter one");
+  report_oplists(check);
 }
 
 void check_version(Check& check) {
@@ -221,8 +254,12 @@ std::vector<Rule> description_rules() {
         "the package's version is exact and the one the service names", "§7b"},
        {"/package/version"},
        &check_version},
+      {{"CB0210", "yaml-feature-forbidden", Severity::kError, RuleClass::kMalformed,
+        "a YAML description is plain mappings, sequences and scalars", "10a"},
+       {},
+       &check_yaml_feature},
       {{"CB0211", "limits-exceeded", Severity::kError, RuleClass::kMalformed,
-        "calbin.json keeps the reader's limits of size and depth", "9c"},
+        "the description and the op lists keep the reader's limits of size, depth, entries and strings", "9c"},
        {},
        &check_limits},
   };

@@ -140,7 +140,7 @@ calbin::Submodel submodel(TestPackage& p, const PackageShape& s, bool decode) {
   out.outputs.push_back(
       tensor(0, "logits", "logits", region, (csr + 8 + 63) / 64 * 64, DType::kF32, 1, s.vocab, s.tile));
   out.workspace_region = "workspace";
-  out.workspace_peak = 192;
+  out.workspace_peak = s.chips > 1 ? 256 + 4 * static_cast<std::uint64_t>(2 * s.vocab) : 192;
   return out;
 }
 
@@ -156,8 +156,7 @@ void add_ops(TestPackage& p, const PackageShape& s) {
   };
   const auto logits_of = [&](const calbin::Submodel& m) {
     const auto& t = m.outputs[0];
-    return operand("logits", t.region, t.base, t.size / static_cast<std::uint64_t>(s.chips), DType::kF32,
-                   {symbol("B"), number(columns)});
+    return operand("logits", t.region, t.base, t.size, DType::kF32, {symbol("B"), number(s.vocab)});
   };
   const auto tokens_of = [&](const calbin::Submodel& m, std::vector<calbin::Extent> shape) {
     const auto& t = m.inputs[0];
@@ -183,28 +182,35 @@ void add_ops(TestPackage& p, const PackageShape& s) {
                             {table, tokens_of(p.decode_model(), {symbol("B")})}, logits_of(p.decode_model())));
 }
 
-/// Chip `chip` of the others: takes the token from chip 0, looks its columns up and puts them into chip 0's logits.
+/// A chip after the first: gets the token, looks its columns up and gives them to all.
 calbin::OpList columns_of_chip(TestPackage& p, const PackageShape& s, const calbin::Submodel& m, std::int64_t chip) {
   const std::int64_t columns = s.vocab / s.chips;
-  const auto bytes = static_cast<std::uint64_t>(columns) * 4;
-  const bool decode = m.type == "decode";
-  const calbin::Operand token = decode ? p.decode.ops[0].reads[1] : p.prefill.ops[2].writes[0];
   const std::string region = on_chip("workspace", chip);
-  const std::uint64_t work = p.region(region).base;
+  const std::uint64_t work = p.region(region).base, part_bytes = static_cast<std::uint64_t>(columns) * 4;
   const auto& table = p.description.params[static_cast<std::size_t>(2 * chip)];
-  const auto here = operand("token", region, work, 64, DType::kI64, {symbol("B")});
-  const auto part = operand("part", region, work + 64, bytes, DType::kF32, {symbol("B"), number(columns)});
-  auto out_part = operand("logits", m.outputs[0].region, m.outputs[0].base + bytes * static_cast<std::uint64_t>(chip),
-                          bytes, DType::kF32, {symbol("B"), number(columns)});
+  const auto token = operand("token", region, work, 64, DType::kI64, {symbol("B")});
+  const auto part = operand("part", region, work + 64, part_bytes, DType::kF32, {symbol("B"), number(columns)});
+  const auto all = operand("logits", region, work + 64 + part_bytes, part_bytes * static_cast<std::uint64_t>(s.chips),
+                           DType::kF32, {symbol("B"), number(s.vocab)});
   calbin::OpList out{m.name, chip, {}};
-  out.ops.push_back(op(0, "D2DCopy", {}, {token}, here));
-  out.ops.push_back(op(
-      1, "Gather", {{"axis", std::int64_t{0}}},
-      {operand("table", table.region, table.base, table.length, DType::kF32, {number(s.vocab), number(columns)}), here},
-      part));
-  out.ops.push_back(op(2, "D2DCopy", {}, {part}, out_part));
-  for (const std::size_t at : {0, 2}) out.ops[at].domain = "calkit";
+  out.ops.push_back(op(0, "Recv", {}, {}, token));
+  out.ops.push_back(
+      op(1, "Gather", {{"axis", std::int64_t{0}}},
+         {operand("table", table.region, table.base, table.length, DType::kF32, {number(s.vocab), number(columns)}),
+          token},
+         part));
+  out.ops.push_back(op(2, "AllGather", {}, {part}, all));
   return out;
+}
+
+/// The last op of chip 0 gives its columns alone: the others' are gathered into the logits.
+void gather_columns(TestPackage& p, const PackageShape& s, calbin::OpList& list) {
+  const auto bytes = static_cast<std::uint64_t>(s.vocab / s.chips) * 4;
+  auto& last = list.ops.back();
+  const auto logits = last.writes[0];
+  last.writes[0] = operand("part", "workspace", p.region("workspace").base + 256, bytes, DType::kF32,
+                           {symbol("B"), number(s.vocab / s.chips)});
+  list.ops.push_back(op(static_cast<std::int64_t>(list.ops.size()), "AllGather", {}, {last.writes[0]}, logits));
 }
 
 /// The columns of `chip`, then the number one.
@@ -354,6 +360,8 @@ TestPackage good_package(const PackageShape& shape) {
   p.description.submodels.push_back(submodel(p, shape, false));
   p.description.submodels.push_back(submodel(p, shape, true));
   add_ops(p, shape);
+  if (shape.chips > 1)
+    for (auto* list : {&p.prefill, &p.decode}) gather_columns(p, shape, *list);
   add_files(p, shape);
   if (shape.full) complete(p, shape);
   return p;

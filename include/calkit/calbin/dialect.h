@@ -15,6 +15,7 @@
 
 #include "calkit/base/result.h"
 #include "calkit/base/value.h"
+#include "calkit/calbin/reading.h"
 
 namespace calkit::calbin {
 
@@ -95,6 +96,7 @@ class Canonical {
   std::string file;  ///< the producer's description, relative to the package
   std::string file_digest;
   std::string dialect, dialect_version, dialect_digest;
+  bool byte_order_mark = false;      ///< the file begins with one
   bool is_canonical = false;         ///< `file` holds the canonical form itself
   std::vector<std::string> assumed;  ///< the producer's keys that were read by an assumed mapping, as patterns
   std::vector<std::pair<std::string, std::string>> quirks;  ///< producer's key, note
@@ -123,7 +125,8 @@ class Canonical {
 /// Finds the one dialect that fits and translates. kInput when none or two fit, telling why for each, and when the
 /// description cannot be parsed.
 /// @param place what messages put before the names of files; empty: the names alone.
-Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects, std::string_view place = {});
+Result<Canonical> translate(const ReadFile& read, const std::vector<Dialect>& dialects, std::string_view place = {},
+                            const ReadLimits& limits = kDescriptionLimits);
 /// The same for one dialect and a description at hand.
 Canonical translate(Value producer, const Dialect& dialect);
 

@@ -10,6 +10,13 @@
 
 namespace calkit::calbin {
 
+/// What a description may have at most, whoever reads it; a byte order mark passes (lint warns of it).
+inline constexpr ReadLimits kDescriptionLimits = {.max_bytes = 100'000'000,
+                                                  .max_depth = 64,
+                                                  .max_entries = 1'000'000,
+                                                  .max_string = 64 << 10,
+                                                  .byte_order_mark = true};
+
 enum class ProblemKind {
   kSchema,       ///< `schema` is not 1: nothing else was read
   kMissing,      ///< a required field is absent, or names something the description does not have

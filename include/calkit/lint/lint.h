@@ -12,6 +12,7 @@
 #include "calkit/base/result.h"
 #include "calkit/base/tree.h"
 #include "calkit/base/value.h"
+#include "calkit/calbin/reading.h"
 #include "calkit/manifest/service.h"
 #include "calkit/manifest/support_matrix.h"
 #include "calkit/manifest/targets.h"
@@ -62,6 +63,7 @@ struct Inputs {
   std::optional<std::filesystem::path> baseline;   ///< a frozen baseline, for the rules that compare with it
   std::shared_ptr<const FileTree> tree;            ///< the package's files; null: `package` is opened
   ByteProgress progress;                           ///< of hashing; empty: nobody wants to know
+  ReadLimits limits = calbin::kDescriptionLimits;  ///< of the description and the op lists
   std::filesystem::path dialects;                  ///< folder of further dialects; empty: the shipped ones alone
 };
 

@@ -28,6 +28,7 @@ Result<Report> run_setup(const Scene& setup) {
   inputs.service = setup.service;
   inputs.profile = setup.profile;
   inputs.support = setup.support;
+  if (std::filesystem::exists(dir / "dialects")) inputs.dialects = dir / "dialects";  // a case put it there
   if (setup.baseline) {
     std::filesystem::create_directories(dir / "baseline/model-source");
     std::ofstream(dir / "baseline/model-source/manifest.json") << *setup.baseline;
