@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "calkit/base/checked.h"
 #include "calkit/base/hash.h"
@@ -104,7 +105,12 @@ Status add_golden(Goldens& out, const std::filesystem::path& dir, const Inputs& 
   golden.tolerance_class = inputs.dtype == DType::kF32 ? "fp32" : "bf16";
   golden.made_with = {{"model_digest", "sha256:" + inputs.source.model_sha256},
                       {"reference_dtype", inputs.reference.dtype},
+                      {"tokenizer_digest", "sha256:" + inputs.source.tokenizer_sha256},
                       {"tool", "calkit freeze-baseline"}};
+  golden.recipe = "SHA-256 of the file named in outputs";
+  std::set<std::int64_t> lengths;
+  for (const auto& [name, tensor] : in) lengths.insert(static_cast<std::int64_t>(tensor.elements()));
+  golden.covers.assign(lengths.begin(), lengths.end());
   out.files.push_back(std::move(in_file));
   out.files.push_back(std::move(out_file));
   out.entries.push_back(std::move(golden));
