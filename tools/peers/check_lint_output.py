@@ -7,6 +7,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -141,7 +142,8 @@ def check_manifests():
             names = []
             for i, case in enumerate(cases):
                 name = f"{kind}-{i}.json"
-                pathlib.Path(folder, name).write_text(json.dumps(case))
+                # An exponent without a fraction is text to some YAML readers.
+                pathlib.Path(folder, name).write_text(re.sub(r"(\d)e(-?\d)", r"\1.0e\2", json.dumps(case)))
                 names.append(name)
             done = calkit(folder, "manifest", "check", "--json", *names)
             files = json.loads(done.stdout)["files"]
