@@ -19,8 +19,8 @@ struct Scene {
   testing_support::TestPackage package;
   std::optional<manifest::ServiceManifest> service;
   std::optional<manifest::DeviceProfile> profile = std::nullopt;
-  std::optional<manifest::SupportMatrix> support = std::nullopt;    ///< nullopt: the built-in one
-  std::optional<std::string> baseline = std::nullopt;               ///< model-source/manifest.json of a frozen baseline
+  std::optional<manifest::SupportMatrix> support = std::nullopt;  ///< nullopt: the built-in one
+  std::optional<std::string> baseline = std::nullopt;             ///< model-source/manifest.json of a frozen baseline
   std::function<void(const std::filesystem::path&)> while_hashing = nullptr;  ///< after the first look at the package
 };
 
