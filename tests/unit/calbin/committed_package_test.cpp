@@ -1,4 +1,5 @@
-/// tests/data/packages/mini.calbin is what the builder writes, so that command line tests can copy and change it.
+/// tests/data/packages/mini.calbin and board.calbin are what the builder writes, so that command line tests can copy
+/// and change them. mini is what the emulated device executes, board has everything that a package of a real board has.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,28 +13,49 @@
 namespace calkit::calbin {
 namespace {
 
-TEST(CommittedPackage, IsTheBuildersGoodPackage) {
-  const std::filesystem::path committed = std::filesystem::path(CALKIT_TEST_DATA) / "packages/mini.calbin";
-  const std::filesystem::path manifest_file = committed.parent_path() / "mini.yaml";
-  const std::string yaml = manifest::to_yaml(testing_support::good_service());
-  if (const char* update = std::getenv("CALKIT_UPDATE_GOLDEN"); update != nullptr && *update == '1') {
+const std::filesystem::path kCommitted = std::filesystem::path(CALKIT_TEST_DATA) / "packages";
+
+bool updating() {
+  const char* update = std::getenv("CALKIT_UPDATE_GOLDEN");
+  return update != nullptr && *update == '1';
+}
+
+void expect_committed(const std::string& name, const testing_support::TestPackage& package) {
+  const auto committed = kCommitted / name;
+  if (updating()) {
     std::filesystem::remove_all(committed);
-    testing_support::good_package().write(committed);
-    ASSERT_TRUE(write_file(manifest_file, yaml).ok());
+    package.write(committed);
   }
-  const auto manifest = read_file(manifest_file);
-  ASSERT_TRUE(manifest.ok());
-  EXPECT_EQ(*manifest, yaml);
   testing_support::ScratchDir dir;
-  testing_support::good_package().write(dir / "mini");
-  const auto want = list_tree(dir / "mini"), have = list_tree(committed);
+  package.write(dir / name);
+  const auto want = list_tree(dir / name), have = list_tree(committed);
   ASSERT_TRUE(want.ok() && have.ok());
   EXPECT_EQ(*have, *want);
   for (const auto& path : *want) {
-    const auto a = read_file(dir / "mini" / path), b = read_file(committed / path);
+    const auto a = read_file(dir / name / path), b = read_file(committed / path);
     ASSERT_TRUE(a.ok() && b.ok()) << path;
     EXPECT_TRUE(*a == *b) << path << " differs; CALKIT_UPDATE_GOLDEN=1 rewrites it";
   }
+}
+
+TEST(CommittedPackage, MiniIsTheBuildersGoodPackage) {
+  expect_committed("mini.calbin", testing_support::good_package());
+}
+
+TEST(CommittedPackage, BoardIsTheBuildersFullPackage) {
+  testing_support::PackageShape shape;
+  shape.full = true;
+  expect_committed("board.calbin", testing_support::good_package(shape));
+}
+
+TEST(CommittedPackage, MiniServiceIsTheBuilders) {
+  const std::string yaml = manifest::to_yaml(testing_support::good_service());
+  if (updating()) {
+    ASSERT_TRUE(write_file(kCommitted / "mini.yaml", yaml).ok());
+  }
+  const auto manifest = read_file(kCommitted / "mini.yaml");
+  ASSERT_TRUE(manifest.ok());
+  EXPECT_EQ(*manifest, yaml);
 }
 
 }  // namespace
