@@ -56,7 +56,24 @@ Result<Package> Package::open(const std::filesystem::path& path) {
   return package;
 }
 
+namespace {
+
+/// A folder cannot hold such paths; an archive can, and means harm to whoever unpacks it.
+Status check_paths(const FileTree& tree) {
+  for (const TreeEntry& entry : tree.entries()) {
+    std::string reason = unsafe_path_reason(entry.path);
+    if (reason.empty() && entry.copies > 1) reason = fmt::format("it is there {} times", entry.copies);
+    if (!reason.empty())
+      return input_error(tree.name(), {}, fmt::format("a member {}: {}", Value(entry.path).describe(), reason),
+                         "plain relative paths, each once", "make the archive again");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Package> Package::open(std::shared_ptr<const FileTree> tree) {
+  CALKIT_CHECK_OK(check_paths(*tree));
   CALKIT_TRY(const auto dialects, shipped_dialects());
   CALKIT_TRY(auto canonical,
              translate([&](std::string_view file) { return tree->read(file); }, dialects, tree->name()));

@@ -167,6 +167,9 @@ Status check_model(const Connection& connection, const ModelInfo& model, const m
   CALKIT_CHECK_OK(check_tensor("logits", service.logits, "outputs", "logits", model.outputs, model));
   CALKIT_CHECK_OK(check_csr(connection, "current", service.csr_current, "cur_seq_len", model));
   CALKIT_CHECK_OK(check_csr(connection, "past_current", service.csr_past_current, "past_kv_cur_seq_len", model));
+  if (service.context > model.context)
+    return mismatch("context", fmt::format("{}", service.context),
+                    fmt::format("at most {}, as '{}' has it", model.context, model.name));
   const TensorInfo& logits = model.outputs[0];
   if (logits.logical_shape.back() < service.vocab)
     return mismatch("vocab", fmt::format("{}", service.vocab),

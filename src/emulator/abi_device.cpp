@@ -218,11 +218,14 @@ std::uint32_t tensor_info(calkit_package_v1* package, const char* model, std::ui
       return refuse(CALKIT_KIND_INVALID_ARGUMENT,
                     fmt::format("direction {}; allowed: 0 (input), 1 (output)", direction));
     const auto& list = direction == CALKIT_INPUT ? program->submodel->inputs : program->submodel->outputs;
-    if (index >= list.size())
+    // A tensor's number is its `index`, wherever the description lists it.
+    const auto at =
+        std::find_if(list.begin(), list.end(), [&](const calbin::IoTensor& io) { return io.index == index; });
+    if (at == list.end())
       return refuse(CALKIT_KIND_NOT_FOUND, fmt::format("tensor {} of {} of '{}'", index, list.size(), model));
-    info->name = list[index].name.c_str();
-    info->role = list[index].role.c_str();
-    fill_layout(list[index], info->layout);
+    info->name = at->name.c_str();
+    info->role = at->role.c_str();
+    fill_layout(*at, info->layout);
     return {};
   });
 }

@@ -111,23 +111,14 @@ Status check_tensor(const Description& description, const calbin::Submodel& subm
 }  // namespace
 
 Status check_regions(const Description& description) {
-  std::map<std::int64_t, std::pair<std::uint64_t, std::uint64_t>> extent;  // chip -> lowest, highest address in use
   for (const Region& region : description.memory.regions) {
     const std::string what = "region '" + region.id + "'";
     const auto end = checked_add(region.base, region.size);
     if (!end || !checked_align_up(*end, 4096))
       return fault(what, range_text(region.base, region.size), "a range below 2^64");
-    const calbin::Chip* chip = find_chip(description, region.chip);
-    if (chip == nullptr) return fault(what, fmt::format("chip {}", region.chip), "a chip of device.chip");
+    if (find_chip(description, region.chip) == nullptr)
+      return fault(what, fmt::format("chip {}", region.chip), "a chip of device.chip");
     if (region.space != "dram") return fault(what, "space " + region.space, "dram");
-    if (region.kind == "param" || is_writable_kind(region.kind)) {
-      auto [at, first] = extent.try_emplace(region.chip, region.base, *end);
-      if (!first) at->second = {std::min(at->second.first, region.base), std::max(at->second.second, *end)};
-      if (at->second.second - at->second.first > chip->dram_usable)
-        return fault(
-            what, range_text(region.base, region.size),
-            fmt::format("regions within one window of {}, the chip's usable DRAM", format_bytes(chip->dram_usable)));
-    }
   }
   return check_param_regions_apart(description);
 }

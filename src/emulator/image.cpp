@@ -16,9 +16,6 @@ namespace {
 using calbin::Description;
 using calbin::Operand;
 
-// Bounds of the host memory that a package can ask for before any of its numbers is used.
-constexpr std::int64_t kMostSlots = 65536;
-constexpr std::uint64_t kMostBufferBytes = 1ull << 30;
 constexpr const char* kPackAgain = "the package is damaged or was packed for another device; pack it again";
 
 std::string operand_text(const calbin::OpList& list, const calbin::Op& op, const Operand& operand) {
@@ -194,40 +191,6 @@ Result<std::unique_ptr<const calbin::Package>> open_package(const std::filesyste
   CALKIT_TRY(calbin::Package package, calbin::Package::open(path));
   CALKIT_CHECK_OK(package.verify_files(), "checking the files of the package");
   return std::make_unique<const calbin::Package>(std::move(package));
-}
-
-Status check_supported(const Description& description) {
-  if (description.limits.slots > kMostSlots)
-    return input_error("calbin.json", "limits.slots", fmt::format("{}", description.limits.slots),
-                       fmt::format("at most {}", kMostSlots));
-  for (const calbin::Submodel& submodel : description.submodels) {
-    const std::string what = "submodel '" + submodel.name + "'";
-    if (submodel.type != "prefill" && submodel.type != "decode")
-      return input_error("calbin.json", what + " type", "'" + submodel.type + "'", "prefill or decode");
-    if (submodel.oplist.size() != 1)
-      return input_error("calbin.json", what + " oplist", fmt::format("{} chips", submodel.oplist.size()),
-                         "one chip per submodel on this device");
-    if (submodel.batch < 1 || submodel.batch > 4096 || submodel.tokens.min < 1 ||
-        submodel.tokens.max < submodel.tokens.min || submodel.tokens.max > (1 << 24))
-      return input_error(
-          "calbin.json", what,
-          fmt::format("batch {}, tokens {}..{}", submodel.batch, submodel.tokens.min, submodel.tokens.max),
-          "batch 1..4096 and 1..16777216 tokens");
-    for (const auto* list : {&submodel.inputs, &submodel.outputs})
-      for (const calbin::IoTensor& io : *list)
-        if (io.size > kMostBufferBytes)
-          return input_error("calbin.json", what + " tensor '" + io.name + "'", format_bytes(io.size),
-                             "at most " + format_bytes(kMostBufferBytes) + " per buffer");
-    for (const calbin::IoTensor& io : submodel.inputs)
-      if (io.dtype != DType::kI64 && io.dtype != DType::kI32)
-        return input_error("calbin.json", what + " input '" + io.name + "'", std::string(dtype_name(io.dtype)),
-                           "i32 or i64");
-    for (const calbin::IoTensor& io : submodel.outputs)
-      if (io.dtype != DType::kF32 && io.dtype != DType::kBF16)
-        return input_error("calbin.json", what + " output '" + io.name + "'", std::string(dtype_name(io.dtype)),
-                           "f32 or bf16");
-  }
-  return {};
 }
 
 Result<Image> bind_image(std::unique_ptr<const calbin::Package> package) {

@@ -38,6 +38,8 @@ inline constexpr std::string_view kNames = "/submodels/*/name";
 inline constexpr std::string_view kOpLists = "/submodels/*/oplist,batch,tokens";
 inline constexpr std::string_view kCsrPlace = "/submodels/*/csr/*/base,width_bits,count";
 
+/// Why a device may take what the rule refuses; empty: it refuses it too.
+std::string_view beyond_device(std::string_view id);
 /// The rule that tells why the description could not be read at all; empty when it could.
 std::string_view rule_of_unreadable(const Facts& facts);
 /// True for ops that move data between chips.

@@ -1,5 +1,6 @@
 /// Family 05, first part: every range lies where it may, and no two reservations share bytes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -184,6 +185,27 @@ void check_region_overlap(Check& check) {
   }
 }
 
+/// Strides of a row-major tensor are what its shape and dtype make them.
+void check_strides(Check& check, const Check::TensorAt& at) {
+  const auto& layout = at.tensor.layout;
+  const Shape& shape = at.tensor.shape;
+  if (layout.order != "row-major" || layout.strides_bytes.size() != shape.size()) return;
+  std::vector<std::uint64_t> due(shape.size());
+  auto step = std::optional<std::uint64_t>(dtype_bytes(at.tensor.dtype));
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (!step || shape[axis] < 0) return;  // CB0502 tells
+    due[axis] = *step;
+    step = checked_mul(*step, static_cast<std::uint64_t>(shape[axis]));
+  }
+  if (due == layout.strides_bytes) return;
+  check.report(
+      at.pointer + "/layout/strides_bytes",
+      {fmt::format("the strides of {} are not those of its shape", at.name()),
+       fmt::format("[{}]", fmt::join(layout.strides_bytes, ", ")),
+       fmt::format("[{}]: row-major {} of {}", fmt::join(due, ", "), shape_text(shape), dtype_name(at.tensor.dtype)),
+       "one of strides, shape and dtype is wrong; regenerate the map"});
+}
+
 void check_size_of_shape(Check& check) {
   const auto fits = [&](const Shape& shape, DType dtype, std::uint64_t size, const std::string& pointer,
                         const std::string& what) {
@@ -195,6 +217,7 @@ void check_size_of_shape(Check& check) {
   };
   check.each_tensor([&](const Check::TensorAt& at) {
     fits(at.tensor.shape, at.tensor.dtype, at.tensor.size, at.pointer + "/size", at.name());
+    check_strides(check, at);
     const auto& tile = at.tensor.layout.tile;
     const std::size_t rank = at.tensor.shape.size();
     if (tile.empty()) return;

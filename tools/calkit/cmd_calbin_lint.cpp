@@ -67,6 +67,8 @@ Result<ExitCode> explain(const std::string& wanted, const Common& common, Stream
     if (rule.id != wanted && rule.name != wanted) continue;
     if (!common.json) {
       io.out << lint::rule_page(rule.id);
+      if (!rule.beyond_device.empty())
+        io.out << "\n## Beyond the device\n\nA device may load what this rule refuses: " << rule.beyond_device << ".\n";
       return ExitCode::kOk;
     }
     Value document = rule_value(rule);

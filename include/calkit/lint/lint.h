@@ -38,6 +38,7 @@ struct RuleInfo {
   std::string_view summary;  ///< one sentence: what must hold
   std::string_view origin;   ///< code of the method's sentence, "8e"
   Maturity maturity = Maturity::kStable;
+  std::string_view beyond_device = {};  ///< why a device may take what this rule refuses; empty: it refuses it too
 };
 /// The family of a rule id: "CB0501" belongs to number "05", name "memory".
 struct Family {

@@ -84,6 +84,7 @@ std::vector<LintCase> contract_cases() {
          for (auto& submodel : s.package.description.submodels) {
            submodel.outputs[0].dtype = DType::kBF16;
            submodel.outputs[0].size /= 2;
+           submodel.outputs[0].layout.strides_bytes = {64, 2};
          }
        }},
       {"logits that are too narrow",

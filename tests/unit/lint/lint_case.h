@@ -46,9 +46,12 @@ std::vector<LintCase> golden_cases();
 std::vector<LintCase> quant_cases();
 std::vector<LintCase> partition_and_chip_cases();
 std::vector<LintCase> command_cases();
+std::vector<LintCase> all_cases();
 
 /// Writes the package of a setup into a scratch folder and runs lint on it.
 Result<Report> run_setup(const Scene& setup);
+/// The same with the package left as `dir`/mini.calbin.
+Result<Report> run_setup_in(const Scene& setup, const std::filesystem::path& dir);
 Scene good_setup();
 Ids finding_ids(const Report& report, Severity at_least = Severity::kWarning);
 Ids open_ids(const Report& report);
