@@ -198,6 +198,16 @@ Result<Dialect> read_dialect_document(const Cursor& root) {
   return out;
 }
 
+Result<std::vector<Dialect>> parse_shipped() {
+  std::vector<Dialect> out;
+  for (const auto& [text, file] : {std::pair{embedded::dialect_calkit_emu, "built-in calkit-emu.yaml"},
+                                   {embedded::dialect_calrt_0_7, "built-in calrt-0.7.yaml"}}) {
+    CALKIT_TRY(auto dialect, parse_dialect(text, file));
+    out.push_back(std::move(dialect));
+  }
+  return out;
+}
+
 Result<std::vector<std::string>> names_in(const std::filesystem::path& dir) {
   CALKIT_TRY(auto names, list_tree(dir));
   std::erase_if(names, [](const std::string& name) {
@@ -218,13 +228,8 @@ Result<Dialect> parse_dialect(std::string_view yaml, std::string_view file) {
 }
 
 Result<std::vector<Dialect>> shipped_dialects() {
-  std::vector<Dialect> out;
-  for (const auto& [text, file] : {std::pair{embedded::dialect_calkit_emu, "built-in calkit-emu.yaml"},
-                                   {embedded::dialect_calrt_0_7, "built-in calrt-0.7.yaml"}}) {
-    CALKIT_TRY(auto dialect, parse_dialect(text, file));
-    out.push_back(std::move(dialect));
-  }
-  return out;
+  static const Result<std::vector<Dialect>> parsed = parse_shipped();
+  return parsed;
 }
 
 Result<std::vector<Dialect>> dialects_with(const std::filesystem::path& dir) {

@@ -109,6 +109,12 @@ Result<DeviceProfile> parse_profile(const Cursor& root) {
   return profile;
 }
 
+Result<DeviceProfile> parse_default() {
+  const std::string file = "built-in calculet-assumed.yaml";
+  CALKIT_TRY(const Value document, parse_yaml(embedded::device_calculet_assumed, file));
+  return parse_profile(Cursor(document, file));
+}
+
 }  // namespace
 
 Result<DeviceProfile> read_device_profile(const std::filesystem::path& path) {
@@ -117,9 +123,8 @@ Result<DeviceProfile> read_device_profile(const std::filesystem::path& path) {
 }
 
 Result<DeviceProfile> default_device_profile() {
-  const std::string file = "built-in calculet-assumed.yaml";
-  CALKIT_TRY(const Value document, parse_yaml(embedded::device_calculet_assumed, file));
-  return parse_profile(Cursor(document, file));
+  static const Result<DeviceProfile> parsed = parse_default();
+  return parsed;
 }
 
 }  // namespace calkit::manifest

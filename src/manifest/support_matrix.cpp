@@ -50,6 +50,12 @@ Result<SupportMatrix> parse_matrix(const Cursor& root) {
   return out;
 }
 
+Result<SupportMatrix> parse_default() {
+  const std::string file = "built-in manifests/support/emulated.yaml";
+  CALKIT_TRY(const Value document, parse_yaml(embedded::support_matrix, file));
+  return parse_matrix(Cursor(document, file));
+}
+
 /// Texts that are no ranges meet nothing; the reader refused them in rows.
 bool meet(std::string_view a, std::string_view b) {
   const auto left = VersionRange::parse(a), right = VersionRange::parse(b);
@@ -75,9 +81,8 @@ Result<SupportMatrix> read_support_matrix(const std::filesystem::path& path) {
 }
 
 Result<SupportMatrix> default_support_matrix() {
-  const std::string file = "built-in manifests/support/emulated.yaml";
-  CALKIT_TRY(const Value document, parse_yaml(embedded::support_matrix, file));
-  return parse_matrix(Cursor(document, file));
+  static const Result<SupportMatrix> parsed = parse_default();
+  return parsed;
 }
 
 }  // namespace calkit::manifest
