@@ -1,5 +1,9 @@
 #include "calkit/base/result.h"
 
+#include <cstdint>
+
+#include "calkit/base/text.h"
+
 namespace calkit {
 
 // Out of line: inlined into every CALKIT_TRY, it is code nobody runs, and GCC 12 warns about its own string moves.
@@ -15,7 +19,7 @@ Error input_error(std::string_view file, std::string_view field, std::string_vie
     if (content.empty()) return;
     if (!text.empty()) text += separator;
     text += label;
-    text += content;
+    text += printable(content, SIZE_MAX);  // names from a file must not steer the terminal
   };
   part("", "", file);
   part(": ", "", field);

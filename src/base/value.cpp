@@ -60,7 +60,11 @@ std::string Value::describe() const {
   if (const bool* v = if_bool()) return *v ? "true" : "false";
   if (const auto v = if_int()) return fmt::format("{}", *v);
   if (const auto v = if_uint()) return fmt::format("{}", *v);
-  if (const auto* v = std::get_if<double>(&data_)) return fmt::format("{}", *v);
+  if (const auto* v = std::get_if<double>(&data_)) {
+    const std::string text = fmt::format("{}", *v);
+    const bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
+    return looks_whole ? text + ".0" : text;
+  }
   if (const std::string* v = if_string()) return fmt::format("\"{}\"", printable(*v));
   if (const Array* v = if_array()) return fmt::format("an array of {}", v->size());
   return "an object";

@@ -127,7 +127,8 @@ void ElfFile::read_sections() {
   ElfHeader& h = *header_;
   sections_known_ = h.shoff == 0 && h.shnum == 0;
   if (sections_known_) return;
-  Table table{"sh", kShoff.at(wide_), kShentsize.at(wide_), h.shoff, 1, h.shentsize, section_bytes(wide_)};
+  const std::uint64_t stated = h.shnum == 0 ? 1 : h.shnum;
+  Table table{"sh", kShoff.at(wide_), kShentsize.at(wide_), h.shoff, stated, h.shentsize, section_bytes(wide_)};
   sections_known_ = table_fits(table);
   if (!sections_known_) return;
   const ElfSection first = read_section(0);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 
@@ -204,10 +205,10 @@ std::string to_text(const Inventory& inventory) {
                                     {"read by", &inventory.weights_by_consumer},
                                     {"file", &inventory.external_files}})
     for (const auto& [key, sum] : *sums)
-      fmt::format_to(out, "  {} {}: {}, {}\n", title, key, sum.count, format_bytes(sum.bytes));
+      fmt::format_to(out, "  {} {}: {}, {}\n", title, printable(key, SIZE_MAX), sum.count, format_bytes(sum.bytes));
   for (const Weight& weight : inventory.largest)
-    fmt::format_to(out, "  {:>10}  {} {}{}\n", format_bytes(weight.bytes), weight.name, weight.type,
-                   shape_text(weight.dims));
+    fmt::format_to(out, "  {:>10}  {} {}{}\n", format_bytes(weight.bytes), printable(weight.name, SIZE_MAX),
+                   weight.type, shape_text(weight.dims));
   if (!inventory.inference_note.empty()) fmt::format_to(out, "shape inference: {}\n", inventory.inference_note);
   for (const Finding& finding : inventory.findings)
     fmt::format_to(out, "{}: {}\n", finding.severity == Finding::Severity::kError ? "error" : "note", finding.text);
