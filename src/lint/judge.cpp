@@ -31,8 +31,11 @@ void drop_unselected(Report& report, const std::vector<std::string>& chosen) {
 void raise_to_error(Report& report, std::string_view id) {
   for (auto& finding : report.findings)
     if (finding.rule == id && finding.severity == Severity::kWarning) finding.severity = Severity::kError;
-  for (auto& outcome : report.rules)
-    if (outcome.rule.id == id) outcome.rule.severity = std::max(outcome.rule.severity, Severity::kError);
+  for (auto& outcome : report.rules) {
+    if (outcome.rule.id != id) continue;
+    outcome.rule.severity = std::max(outcome.rule.severity, Severity::kError);
+    outcome.rule.maturity = Maturity::kStable;  // a preview finding would not fail
+  }
 }
 
 void apply_waivers(Report& report, const std::vector<Waiver>& waivers, std::string_view today) {

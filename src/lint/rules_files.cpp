@@ -67,6 +67,8 @@ void check_seal(Check& check) {
 void check_file_hash(Check& check) {
   check_seal(check);
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts& facts, const std::string& pointer) {
+    if (facts.state == FileState::kNotRegular)
+      return check.not_evaluated(fmt::format("{} is {} and was not opened", file.path, facts.why));
     if (!seen(check, file, facts) || facts.state != FileState::kPresent || facts.bytes != file.size) return;
     const auto hashed = check.facts().digests.find(file.path);
     if (hashed == check.facts().digests.end()) return check.not_evaluated(file.path + " was not hashed");
@@ -85,6 +87,21 @@ void check_file_hash(Check& check) {
 bool leaves(std::string_view path) {
   const auto parts = split(path, '/');
   return path.starts_with('/') || std::find(parts.begin(), parts.end(), "..") != parts.end();
+}
+
+std::set<std::string, std::less<>> links_of(const FileTree& tree) {
+  std::set<std::string, std::less<>> out;
+  for (const TreeEntry& entry : tree.entries())
+    if (entry.kind == EntryKind::kLink) out.insert(entry.path);
+  return out;
+}
+
+/// Only an archive can hold a file below a link.
+bool lies_behind(std::string_view path, const std::set<std::string, std::less<>>& links) {
+  if (links.empty()) return false;
+  for (auto at = path.find('/'); at != std::string_view::npos; at = path.find('/', at + 1))
+    if (links.contains(path.substr(0, at))) return true;
+  return false;
 }
 
 void check_unlisted_file(Check& check) {
@@ -114,11 +131,13 @@ void check_path_escape(Check& check) {
                   Value(file.path).describe(), "a plain relative path without links inside the package",
                   "name the file by its place below calbin.json; nothing was opened"});
   });
+  const auto links = links_of(*check.facts().tree);
   for (const TreeEntry& entry : check.facts().tree->entries())
-    if (leaves(entry.path))
+    if (leaves(entry.path) || lies_behind(entry.path, links))
       check.report_in(entry.path, {}, 0,
                       {"a member of the archive would be unpacked outside the package", Value(entry.path).describe(),
-                       "plain relative paths inside the package", "pack the archive again from the package's folder"},
+                       "plain relative paths inside the package, none of them through a link",
+                       "pack the archive again from the package's folder"},
                       check.rule().severity);
 }
 

@@ -79,7 +79,8 @@ std::vector<LintCase> file_cases() {
            fs::remove(d / kBlock);
            fs::create_directory(d / kBlock);
          });
-       }},
+       },
+       {"CB0103"}},
       {"a FIFO lies where a file is due",
        {"CB0107"},
        [](Scene& s) {
@@ -87,7 +88,8 @@ std::vector<LintCase> file_cases() {
            fs::remove(d / kBlock);
            EXPECT_EQ(::mkfifo((d / kBlock).c_str(), 0600), 0);
          });
-       }},
+       },
+       {"CB0103"}},
       {"a listed FIFO in a tar",
        {"CB0107"},
        [](Scene& s) {
@@ -95,7 +97,8 @@ std::vector<LintCase> file_cases() {
            fs::remove(d / kBlock);
            EXPECT_EQ(::mkfifo((d / kBlock).c_str(), 0600), 0);
          });
-       }},
+       },
+       {"CB0103"}},
       {"a listed file has a second name outside the package",
        {"CB0107"},
        [](Scene& s) {
@@ -176,6 +179,13 @@ std::vector<LintCase> file_cases() {
       {"a member of a tar that leaves the package",
        {"CB0105"},
        [](Scene& s) { archive(s, "cd mini.calbin && echo x > ../evil && tar -P -cf ../archive * ../evil"); }},
+      {"a file of a tar that lies behind a link of the tar",
+       {"CB0104", "CB0105"},
+       [](Scene& s) {
+         archive(s,
+                 "ln -s /tmp mini.calbin/d && tar -cf archive mini.calbin && rm mini.calbin/d && mkdir mini.calbin/d"
+                 " && echo x >mini.calbin/d/evil && tar -rf archive mini.calbin/d/evil");
+       }},
       {"an absolute member of a tar",
        {"CB0105"},
        [](Scene& s) {
