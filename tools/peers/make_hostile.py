@@ -220,16 +220,17 @@ def tar_files():
     yield "34-truncated", tarred(("calbin.json", file, b"{}" * 600))[:1400]
 
 
-def elf(machine=243, bits=2, order=1, phoff=64, phentsize=56, phnum=1, shoff=0, shentsize=64, shnum=0, shstrndx=0):
+def elf(machine=243, bits=2, order=1, phoff=64, phentsize=56, phnum=1, shoff=0, shentsize=64, shnum=0, shstrndx=0,
+        flags=5):
     ident = b"\x7fELF" + bytes([bits, order, 1, 0]) + b"\0" * 8
-    header = ident + struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0x1000, phoff, shoff, 5, 64, phentsize, phnum,
+    header = ident + struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0x1000, phoff, shoff, flags, 64, phentsize, phnum,
                                  shentsize, shnum, shstrndx)
     segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x1000, 0x1000, 120, 120, 8)
     return header + segment
 
 
 def elf_files():
-    yield "50-machine", elf(machine=62)
+    yield "50-machine", elf(machine=62, flags=0)
     yield "50-class", elf(bits=1)
     yield "50-endian", elf(order=2)
     yield "50-forty-bytes", elf()[:40]
