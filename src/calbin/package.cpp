@@ -58,11 +58,21 @@ Result<Package> Package::open(const std::filesystem::path& path) {
 
 namespace {
 
+/// A part above this path is an entry that is no folder: a link, or a file.
+bool lies_behind(const FileTree& tree, std::string_view path) {
+  for (std::size_t at = path.find('/'); at != std::string_view::npos; at = path.find('/', at + 1)) {
+    const TreeEntry* above = tree.find(path.substr(0, at));
+    if (above != nullptr && above->kind != EntryKind::kFolder) return true;
+  }
+  return false;
+}
+
 /// A folder cannot hold such paths; an archive can, and means harm to whoever unpacks it.
 Status check_paths(const FileTree& tree) {
   for (const TreeEntry& entry : tree.entries()) {
     std::string reason = unsafe_path_reason(entry.path);
     if (reason.empty() && entry.copies > 1) reason = fmt::format("it is there {} times", entry.copies);
+    if (reason.empty() && lies_behind(tree, entry.path)) reason = "it lies behind an entry that is no folder";
     if (!reason.empty())
       return input_error(tree.name(), {}, fmt::format("a member {}: {}", Value(entry.path).describe(), reason),
                          "plain relative paths, each once", "make the archive again");

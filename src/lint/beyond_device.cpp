@@ -29,6 +29,7 @@ constexpr Reason kReasons[] = {
     {"CB0303", "a call that is longer than the context is refused when it is made"},
     {"CB0402", "a device stops at the compiled context; for what the model was trained only the description knows"},
     {"CB0404", kMasks},
+    {"CB0405", "the emulated device converts the logits of each submodel by their own dtype"},
     {"CB0407", "the emulated device keeps registers by name, not by address"},
     {"CB0501", "the emulated device checks what ops touch, and they touch no pong buffer and no stated workspace peak"},
     {"CB0503", "the emulated device's memory has no alignment of its own"},

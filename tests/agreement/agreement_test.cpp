@@ -81,7 +81,8 @@ struct Good {
 Good read_good(const std::filesystem::path& dir) {
   testing_support::good_package().write(dir);
   Good out;
-  for (const std::string& path : list_tree(dir).value()) out.files[path] = read_file(dir / path).value();
+  const auto paths = list_tree(dir).value();
+  for (const std::string& path : paths) out.files[path] = read_file(dir / path).value();
   out.document = parse_json(out.files.at("calbin.json"), "calbin.json").value();
   out.files.erase("calbin.json");
   return out;

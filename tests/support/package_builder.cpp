@@ -385,12 +385,29 @@ manifest::ServiceManifest good_service(const PackageShape& shape) {
   return out;
 }
 
+namespace {
+
+void make_strides(calbin::IoTensor& io) {
+  if (io.layout.order != "row-major" || io.layout.strides_bytes.size() != io.shape.size()) return;
+  std::uint64_t step = dtype_bytes(io.dtype);
+  for (std::size_t axis = io.shape.size(); axis-- > 0;) {
+    io.layout.strides_bytes[axis] = step;
+    step *= static_cast<std::uint64_t>(io.shape[axis]);
+  }
+}
+
+}  // namespace
+
 void TestPackage::write(const fs::path& dir) const {
   auto all = files;
   all.emplace("oplists/prefill.json", to_json(calbin::to_value(prefill)) + "\n");
   all.emplace("oplists/decode.json", to_json(calbin::to_value(decode)) + "\n");
   for (const auto& [path, list] : more_oplists) all.emplace(path, to_json(calbin::to_value(list)) + "\n");
   auto d = description;
+  for (auto& submodel : d.submodels)
+    for (auto* list : {&submodel.inputs, &submodel.outputs})
+      for (auto& io : *list)
+        if (restride) make_strides(io);
   for (auto& file : d.files) {
     const auto bytes = all.find(file.path);
     if (!rehash || bytes == all.end()) continue;

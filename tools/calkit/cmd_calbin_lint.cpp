@@ -32,14 +32,16 @@ struct Options {
 };
 
 Value rule_value(const lint::RuleInfo& rule) {
-  return Value::object({{"id", rule.id},
-                        {"name", rule.name},
-                        {"family", lint::family_of(rule.id).name},
-                        {"severity", lint::severity_name(rule.severity)},
-                        {"class", lint::class_name(rule.rule_class)},
-                        {"maturity", lint::maturity_name(rule.maturity)},
-                        {"summary", rule.summary},
-                        {"origin", rule.origin}});
+  Value out = Value::object({{"id", rule.id},
+                             {"name", rule.name},
+                             {"family", lint::family_of(rule.id).name},
+                             {"severity", lint::severity_name(rule.severity)},
+                             {"class", lint::class_name(rule.rule_class)},
+                             {"maturity", lint::maturity_name(rule.maturity)},
+                             {"summary", rule.summary},
+                             {"origin", rule.origin}});
+  if (!rule.beyond_device.empty()) out.set("beyond_device", rule.beyond_device);
+  return out;
 }
 
 Result<ExitCode> list_rules(const Common& common, Streams io) {

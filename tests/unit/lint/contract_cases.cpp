@@ -102,6 +102,7 @@ std::vector<LintCase> contract_cases() {
        [](Scene& s) {
          auto& logits = s.package.decode_model().outputs[0];
          logits.shape = logits.layout.logical_shape = {32};
+         logits.layout.strides_bytes = {4};
        }},
       {"a register under another name",
        {"CB0407"},

@@ -153,6 +153,12 @@ std::vector<LintCase> region_cases() {
 std::vector<LintCase> size_cases() {
   return {
       {"a tensor with one byte less than its shape", {"CB0505"}, [](Scene& s) { logits(s).size -= 1; }},
+      {"strides of another dtype",
+       {"CB0505"},
+       [](Scene& s) {
+         s.package.restride = false;
+         for (auto& stride : s.package.decode_model().outputs[0].layout.strides_bytes) stride *= 2;
+       }},
       {"a tensor with one byte more than its shape", {"CB0505"}, [](Scene& s) { logits(s).size += 1; }},
       {"rows that are no whole tiles",
        {"CB0505"},
