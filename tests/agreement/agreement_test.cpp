@@ -102,7 +102,7 @@ std::vector<std::string> edit_programs() {
     out.push_back(read_file(entry.path()).value());
   std::sort(out.begin(), out.end());
   std::mt19937_64 random(20261130);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 400; ++i) {
     std::string program(1 + random() % 24, '\0');
     for (char& c : program) c = static_cast<char>(random());
     out.push_back(std::move(program));

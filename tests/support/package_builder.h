@@ -22,9 +22,9 @@ struct TestPackage {
   std::function<void(Value&)> edit_document;                      ///< has the last word on calbin.json as a tree
   std::function<void(std::string&)> edit_text;                    ///< and as a text
   std::function<void(const std::filesystem::path&)> edit_folder;  ///< after everything was written
-  bool rehash = true;  ///< sizes and digests of listed files are those of the bytes written
+  bool rehash = true;    ///< sizes and digests of listed files are those of the bytes written
   bool restride = true;  ///< strides of row-major tensors are those of shape and dtype
-  bool reseal = true;  ///< the seal is that of the document written, as far as the edited text can be read
+  bool reseal = true;    ///< the seal is that of the document written, as far as the edited text can be read
 
   calbin::Region& region(const std::string& id);
   calbin::Param& param(const std::string& name);
