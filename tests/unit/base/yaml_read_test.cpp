@@ -125,5 +125,11 @@ TEST(YamlRead, TakesAnAliasBombApartBeforeItExpands) {
   EXPECT_THAT(one_line(bomb), HasSubstr("an anchor"));
 }
 
+TEST(Yaml, RefusesEscapesThatTheLibraryWritesAsLatin1) {
+  for (const char* text : {"a: \"\\_\"", "a: \"\\N\"", "\"\\_\": 1"})
+    EXPECT_FALSE(parse_yaml(text, "x.yaml").ok()) << text;
+  EXPECT_TRUE(parse_yaml("a: \"\\u00a0\"", "x.yaml").ok());
+}
+
 }  // namespace
 }  // namespace calkit
