@@ -72,6 +72,15 @@ std::string device_reason(const Evidence& record) {
   return fmt::format("the record's device is '{}': it must be emulated or plugin", kind);
 }
 
+/// A run of chosen rules proves what it ran, not the package.
+std::string left_out_reason(const Evidence& record) {
+  if (record.command != "calbin-lint") return {};
+  const Value* policy = record.details.find("policy");
+  const Value* left_out = policy == nullptr ? nullptr : policy->find("rules_left_out");
+  if (left_out == nullptr || !left_out->is_array() || left_out->if_array()->empty()) return {};
+  return fmt::format("{} rules were left out: run it without --select and --ignore", left_out->if_array()->size());
+}
+
 std::string limits_reason(const Evidence& record) {
   if (record.command != "runner") return {};
   constexpr const char* kFix = "run it without --thresholds";
@@ -116,7 +125,7 @@ std::string unusable_figures_reason(const Evidence& record) {
 }
 
 std::string insufficient_reason(const Evidence& record) {
-  for (const auto& reason : {unnamed_reason, device_reason, limits_reason, unproven_reason})
+  for (const auto& reason : {unnamed_reason, device_reason, left_out_reason, limits_reason, unproven_reason})
     if (std::string why = reason(record); !why.empty()) return why;
   return {};
 }

@@ -27,6 +27,7 @@ struct Options {
   std::string package, service, device_profile, baseline, support, explain;
   std::string profile = "ci", fail_on, waivers, format = "text", path_prefix;
   std::vector<std::string> select, ignore, outputs;
+  ReadLimits limits = calbin::kDescriptionLimits;
   bool list_rules = false, strict = false, preview = false, exit_zero = false;
   bool allow_stale_waivers = false, prune_waivers = false;
 };
@@ -168,6 +169,7 @@ Result<lint::Inputs> gather_inputs(const Options& opt, manifest::Evidence& evide
   lint::Inputs inputs;
   inputs.package = opt.package;
   inputs.dialects = opt.dialects;
+  inputs.limits = opt.limits;
   if (!opt.service.empty()) {
     CALKIT_TRY(inputs.service, manifest::read_service(opt.service), "reading --service");
     CALKIT_TRY(const auto file, manifest::evidence_file("service", opt.service), "reading --service");
@@ -303,6 +305,18 @@ void add_judging_options(CLI::App& app, Options& opt) {
   app.add_flag("--exit-zero", opt.exit_zero, "exit 0 where findings would give 1, for upload jobs")->group(group);
 }
 
+void add_limit_options(CLI::App& app, Options& opt) {
+  const char* group = "Limits of the description and the op lists (CB0211)";
+  constexpr std::uint64_t kMany = 1ull << 40;
+  const auto add = [&](const char* name, auto& into, std::uint64_t most, const char* help) {
+    app.add_option(name, into, help)->type_name("N")->check(whole_number(1, most))->capture_default_str()->group(group);
+  };
+  add("--max-depth", opt.limits.max_depth, 1000, "levels of nesting");
+  add("--max-bytes", opt.limits.max_bytes, kMany, "bytes of one document");
+  add("--max-entries", opt.limits.max_entries, kMany, "values in one document");
+  add("--max-string", opt.limits.max_string, kMany, "bytes of one string");
+}
+
 void add_waiver_options(CLI::App& app, Options& opt) {
   const char* group = "Waivers";
   app.add_option("--waivers", opt.waivers,
@@ -351,6 +365,7 @@ void add_calbin_lint(CLI::App& root) {
   app->add_option("--baseline", opt->baseline, "frozen baseline whose digests the package must name")->type_name("DIR");
   app->add_option("--support", opt->support, "support matrix instead of the built-in one")->type_name("FILE");
   add_judging_options(*app, *opt);
+  add_limit_options(*app, *opt);
   add_waiver_options(*app, *opt);
   add_output_options(*app, *opt);
   app->add_flag("--list-rules", opt->list_rules, "print the table of rules");

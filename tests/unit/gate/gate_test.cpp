@@ -238,6 +238,16 @@ TEST(GateCounts, ARunnerWithOtherLimitsIsShownAndDoesNotCount) {
   EXPECT_EQ(row(judge(records, Require::kC2), "G12").state, State::kIncomplete);
 }
 
+TEST(GateCounts, ALintOfChosenRulesDoesNotCount) {
+  auto records = road();
+  auto& lint = record_of(records, "calbin-lint");
+  lint.details = Value::object({{"policy", Value::object({{"rules_left_out", Value::array({"CB0505"})}})}});
+  EXPECT_EQ(row(judge(records, Require::kC2), "G11").state, State::kIncomplete);
+  EXPECT_THAT(row(judge(records, Require::kC2), "G11").note, HasSubstr("1 rules were left out"));
+  lint.details = Value::object({{"policy", Value::object({{"rules_left_out", Value::array()}})}});
+  EXPECT_EQ(row(judge(records, Require::kC2), "G11").state, State::kSatisfied);
+}
+
 TEST(GateCounts, AnExportOfAnUnprovenPackageDoesNotCount) {
   auto records = road();
   record_of(records, "export").details = Value::object({{"unproven_allowed", true}});
