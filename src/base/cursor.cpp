@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calkit/base/document.h"
+#include "calkit/base/json_pointer.h"
 #include "tree_builder.h"
 
 namespace calkit {
@@ -11,18 +12,7 @@ namespace {
 
 /// One step of a JSON pointer (RFC 6901).
 std::string step(std::string_view pointer, std::string_view key) {
-  std::string out(pointer);
-  out += '/';
-  for (const char c : key) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  return std::string(pointer) + "/" + pointer_step(key);
 }
 
 std::string where(const std::string& file, const Value& value) {

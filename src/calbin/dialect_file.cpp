@@ -7,6 +7,7 @@
 #include "calkit/base/document.h"
 #include "calkit/base/files.h"
 #include "calkit/base/hash.h"
+#include "calkit/base/json_pointer.h"
 #include "dialect_parts.h"
 
 namespace calkit::embedded {
@@ -125,7 +126,7 @@ Result<Mapping> read_mapping(const Cursor& at) {
 /// The first `count` steps as a pattern's text.
 std::string prefix_text(const Pattern& pattern, std::size_t count) {
   std::string out;
-  for (std::size_t i = 0; i < count; ++i) out += "/" + escape_step(pattern.steps[i]);
+  for (std::size_t i = 0; i < count; ++i) out += "/" + pointer_step(pattern.steps[i]);
   return out;
 }
 

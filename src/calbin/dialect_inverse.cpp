@@ -5,6 +5,7 @@
 #include <set>
 
 #include "calkit/base/document.h"
+#include "calkit/base/json_pointer.h"
 #include "dialect_parts.h"
 
 namespace calkit::calbin {
@@ -81,7 +82,7 @@ class Inverse {
     std::string prefix;
     std::size_t at = 0;
     for (const auto& step : mapping.from.steps) {
-      prefix += "/" + escape_step(step);
+      prefix += "/" + pointer_step(step);
       if (step != "*") {
         out.emplace_back(step);
         continue;

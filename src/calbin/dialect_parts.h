@@ -14,7 +14,6 @@ namespace calkit::calbin {
 using Step = std::variant<std::string, std::size_t>;
 using Path = std::vector<Step>;
 
-std::string escape_step(std::string_view key);
 std::string pointer_of(const Path& path);
 std::vector<std::string> steps_of(std::string_view pointer);  ///< unescaped; the pointer is empty or begins with '/'
 std::optional<Parser> parser_of(std::string_view name);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "calkit/base/document.h"
+#include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
 #include "dialect_parts.h"
 
@@ -43,7 +44,7 @@ class StrayWalk {
       if (known->whole) return;
       end = true;
     }
-    const std::string pointer = above + "/" + escape_step(name);
+    const std::string pointer = above + "/" + pointer_step(name);
     const bool holder = value.is_object() || value.is_array();
     if (deeper && holder) return visit(value, pointer, here);
     if (end && !(holder && deeper)) return;  // read, whatever it holds
@@ -61,24 +62,11 @@ class StrayWalk {
 
 }  // namespace
 
-std::string escape_step(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    if (c == '~')
-      out += "~0";
-    else if (c == '/')
-      out += "~1";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string pointer_of(const Path& path) {
   std::string out;
   for (const auto& step : path) {
     const auto* key = std::get_if<std::string>(&step);
-    out += "/" + (key != nullptr ? escape_step(*key) : std::to_string(std::get<std::size_t>(step)));
+    out += "/" + (key != nullptr ? pointer_step(*key) : std::to_string(std::get<std::size_t>(step)));
   }
   return out;
 }

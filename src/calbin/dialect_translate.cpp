@@ -3,6 +3,7 @@
 #include <set>
 
 #include "calkit/base/document.h"
+#include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
 #include "dialect_parts.h"
 
@@ -51,7 +52,7 @@ class Translation {
 
   bool named(std::size_t step) const {
     std::string prefix;
-    for (std::size_t i = 0; i <= step; ++i) prefix += "/" + escape_step(mapping_->from.steps[i]);
+    for (std::size_t i = 0; i <= step; ++i) prefix += "/" + pointer_step(mapping_->from.steps[i]);
     return named_.contains(prefix);
   }
 
@@ -126,7 +127,7 @@ class Translation {
     if (const auto* items = raw.if_array())
       for (const auto& item : *items) add(std::to_string(index), item);
     if (const auto* members = raw.if_object())
-      for (const auto& [key, item] : *members) add(escape_step(key), item);
+      for (const auto& [key, item] : *members) add(pointer_step(key), item);
   }
 
   /// Objects that were made on the way get the place of the first thing in them.
@@ -197,7 +198,7 @@ std::size_t after_last_star(const Pattern& pattern) {
 
 std::string joined(const std::vector<std::string>& steps, std::size_t from, std::size_t to) {
   std::string out;
-  for (std::size_t i = from; i < to; ++i) out += "/" + escape_step(steps[i]);
+  for (std::size_t i = from; i < to; ++i) out += "/" + pointer_step(steps[i]);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
 
 namespace calkit::calbin {
@@ -38,19 +39,6 @@ bool is_utc_time(std::string_view text) {
 }
 
 }  // namespace
-
-std::string pointer_step(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    if (c == '~')
-      out += "~0";
-    else if (c == '/')
-      out += "~1";
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string Node::pointer() const {
   if (parent == nullptr) return std::string(key);

@@ -29,9 +29,6 @@ struct Node {
   std::uint32_t line() const;  ///< of the value, else of the nearest parent that has one
 };
 
-/// A key as one step of a JSON pointer: ~ and / are escaped.
-std::string pointer_step(std::string_view key);
-
 enum class Need { kRequired, kOptional };
 
 class Reader {

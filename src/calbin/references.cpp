@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
 #include "reader.h"
 
@@ -141,9 +142,7 @@ std::uint32_t line_of(const Value& root, std::string_view pointer) {
       const auto index = parse_decimal_u64(key);
       at = index && *index < items->size() ? &(*items)[*index] : nullptr;
     } else {
-      for (std::size_t i = 0; (i = key.find("~1", i)) != std::string::npos;) key.replace(i, 2, "/");
-      for (std::size_t i = 0; (i = key.find("~0", i)) != std::string::npos; ++i) key.replace(i, 2, "~");
-      at = at->find(key);
+      at = at->find(pointer_key(key));
     }
     if (at == nullptr) break;
     if (at->line != 0) line = at->line;

@@ -5,34 +5,12 @@
 #include <map>
 
 #include "calkit/base/hash.h"
+#include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
 
 namespace calkit::lint {
 
 namespace {
-
-std::string escaped(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == '~')
-      out += "~0";
-    else if (c == '/')
-      out += "~1";
-    else
-      out += c;
-  }
-  return out;
-}
-
-std::string unescaped(std::string_view step) {
-  std::string out;
-  for (std::size_t i = 0; i < step.size(); ++i) {
-    const bool tilde = step[i] == '~' && i + 1 < step.size() && (step[i + 1] == '0' || step[i + 1] == '1');
-    out += !tilde ? step[i] : step[i + 1] == '0' ? '~' : '/';
-    if (tilde) ++i;
-  }
-  return out;
-}
 
 /// A scalar as a name: a text as it stands, a number as JSON; empty for anything else.
 std::string scalar_name(const Value* value) {
@@ -72,7 +50,7 @@ Place find_place(const Value* root, std::string_view pointer) {
   Place out{{}, root};
   if (pointer.empty()) return out;
   for (const auto& step : split(pointer.substr(1), '/')) {
-    const std::string key = unescaped(step);
+    const std::string key = pointer_key(step);
     std::string name = key;
     if (const auto* items = out.value == nullptr ? nullptr : out.value->if_array()) {
       const auto index = parse_decimal_u64(key);
@@ -82,7 +60,7 @@ Place find_place(const Value* root, std::string_view pointer) {
     } else {
       out.value = out.value == nullptr ? nullptr : out.value->find(key);
     }
-    out.symbol += "/" + escaped(name);
+    out.symbol += "/" + pointer_step(name);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
 #include "families.h"
 #include "names.h"
@@ -128,9 +129,7 @@ void scan_value(Check& check, const Value& value, const std::string& pointer) {
     for (std::size_t i = 0; i < items->size(); ++i) scan_value(check, (*items)[i], fmt::format("{}/{}", pointer, i));
   } else if (const auto* members = value.if_object()) {
     for (const auto& [key, member] : *members) {
-      std::string step;
-      for (const char c : key) step += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-      scan_value(check, member, pointer + "/" + step);
+      scan_value(check, member, pointer + "/" + pointer_step(key));
     }
   }
 }

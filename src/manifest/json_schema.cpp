@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
 #include "calkit/manifest/check.h"
 
@@ -198,7 +199,7 @@ class Checker {
     const Value* known = schema.find("properties");
     if (members == nullptr) return {};
     for (const auto& [key, member] : *members) {
-      const std::string place = pointer + "/" + escaped(key);
+      const std::string place = pointer + "/" + pointer_step(key);
       if (const Value* rule = known->find(key)) {
         CALKIT_CHECK_OK(check(member, *rule, place, out, depth + 1));
         continue;
@@ -270,12 +271,6 @@ class Checker {
     CALKIT_CHECK_OK(check(value, condition, pointer, problems, depth + 1));
     const Value* branch = schema.find(problems.empty() ? "then" : "else");
     return branch == nullptr ? Status() : check(value, *branch, pointer, out, depth + 1);
-  }
-
-  static std::string escaped(std::string_view key) {
-    std::string out;
-    for (const char c : key) out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    return out;
   }
 
   const Value& root_;
