@@ -52,7 +52,8 @@ class YamlEvents : public YAML::EventHandler {
     if (!is_closed(mark)) refuse(ReadProblem::kSyntax, mark, "a quote that is never closed", "a closing quote");
     // The library writes the escapes \_ and \N as single bytes of Latin-1.
     if (invalid_utf8_at(value) != std::string_view::npos)
-      refuse(ReadProblem::kEncoding, mark, "an escape that makes no UTF-8", "UTF-8; write the character itself, or \\u");
+      refuse(ReadProblem::kEncoding, mark, "an escape that makes no UTF-8",
+             "UTF-8; write the character itself, or \\u");
     const Position at = position_of(mark);
     const bool plain = tag == "?" || tag.empty();
     PlainScalar scalar = plain ? read_plain_scalar(value) : PlainScalar{Value(value), {}};
