@@ -7,6 +7,7 @@
 #include "calkit/base/checked.h"
 #include "calkit/base/process.h"
 #include "calkit/base/value.h"
+#include "zstd_window.h"
 
 namespace calkit {
 namespace {
@@ -92,6 +93,7 @@ Status TarStream::support() {
 Status TarStream::open_packed(int fd, std::uint64_t packed_bytes) {
   constexpr std::size_t kBlock = 1 << 16;
   packed_bytes_ = packed_bytes;
+  CALKIT_CHECK_OK(check_zstd_window(fd, packed_bytes, name_));
   CALKIT_CHECK_OK(support());
   if (archive_read_support_filter_zstd(reader_.get()) != ARCHIVE_OK ||
       archive_read_open_fd(reader_.get(), fd, kBlock) != ARCHIVE_OK)

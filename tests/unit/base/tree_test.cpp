@@ -340,5 +340,22 @@ TEST(FileTree, AFileOrFolderThatMayNotBeReadIsToldInItsPlace) {
   EXPECT_FALSE(tree_digest(*tree, *digests).ok());
 }
 
+TEST(FileTree, RefusesAZstdWindowThatItsBytesDoNotJustify) {
+  const ScratchDir dir;
+  const auto frame = [](char window) {
+    return std::string("\x28\xB5\x2F\xFD\x00", 5) + window + std::string("\x01\0\0", 3);
+  };
+  const auto large = FileTree::open(dir.write("large.tar.zst", frame('\x88')));  // 128 MiB
+  ASSERT_FALSE(large.ok());
+  EXPECT_NE(large.error().message.find("a zstd window of 128.000 MiB"), std::string::npos) << large.error().message;
+  // The second frame counts too, and one that may be skipped hides nothing.
+  const std::string skipped("\x50\x2A\x4D\x18\x02\0\0\0ab", 10);
+  const auto second = FileTree::open(dir.write("second.tar.zst", frame('\x08') + skipped + frame('\x88')));
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message.find("zstd window"), std::string::npos) << second.error().message;
+  const auto plain = FileTree::open(dir.write("plain.tar.zst", frame('\x68')));  // 8 MiB
+  EXPECT_TRUE(plain.ok() || plain.error().message.find("zstd window") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace calkit
