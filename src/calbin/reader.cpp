@@ -264,15 +264,18 @@ DType Reader::dtype(const Node& parent, std::string_view key) {
   return dtype.value_or(DType::kF32);
 }
 
+const Value::Array* Reader::items_of(const Node& list, Need need, std::string allowed, std::size_t most) {
+  if (!wanted(list, need)) return nullptr;
+  const auto* items = list.value->if_array();
+  if (items != nullptr && items->size() <= most) return items;
+  problem(ProblemKind::kWrongType, list, list.value->describe(), std::move(allowed));
+  return nullptr;
+}
+
 Shape Reader::shape(const Node& parent, std::string_view key, Need need) {
   const Node list = member(parent, key);
-  if (!wanted(list, need)) return {};
-  const auto* items = list.value->if_array();
-  if (items == nullptr || items->size() > kMaxRank) {
-    problem(ProblemKind::kWrongType, list, list.value->describe(),
-            fmt::format("an array of at most {} extents", kMaxRank));
-    return {};
-  }
+  const auto* items = items_of(list, need, fmt::format("an array of at most {} extents", kMaxRank), kMaxRank);
+  if (items == nullptr) return {};
   Shape out;
   for (std::size_t i = 0; i < items->size(); ++i)
     out.push_back(integer_of({&(*items)[i], &list, {}, i}, 0, kMaxPlainInteger).value_or(0));
@@ -281,12 +284,8 @@ Shape Reader::shape(const Node& parent, std::string_view key, Need need) {
 
 std::vector<std::string> Reader::texts(const Node& parent, std::string_view key, Need need) {
   const Node list = member(parent, key);
-  if (!wanted(list, need)) return {};
-  const auto* items = list.value->if_array();
-  if (items == nullptr) {
-    problem(ProblemKind::kWrongType, list, list.value->describe(), "an array of strings");
-    return {};
-  }
+  const auto* items = items_of(list, need, "an array of strings");
+  if (items == nullptr) return {};
   std::vector<std::string> out;
   for (std::size_t i = 0; i < items->size(); ++i) {
     const Node item{&(*items)[i], &list, {}, i};
@@ -299,12 +298,8 @@ std::vector<std::string> Reader::texts(const Node& parent, std::string_view key,
 
 std::vector<std::int64_t> Reader::counts(const Node& parent, std::string_view key, Need need) {
   const Node list = member(parent, key);
-  if (!wanted(list, need)) return {};
-  const auto* items = list.value->if_array();
-  if (items == nullptr) {
-    problem(ProblemKind::kWrongType, list, list.value->describe(), "an array of integers");
-    return {};
-  }
+  const auto* items = items_of(list, need, "an array of integers");
+  if (items == nullptr) return {};
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < items->size(); ++i)
     out.push_back(integer_of({&(*items)[i], &list, {}, i}, 1, kMaxPlainInteger).value_or(0));
@@ -313,12 +308,8 @@ std::vector<std::int64_t> Reader::counts(const Node& parent, std::string_view ke
 
 std::vector<std::uint64_t> Reader::sizes(const Node& parent, std::string_view key, Need need) {
   const Node list = member(parent, key);
-  if (!wanted(list, need)) return {};
-  const auto* items = list.value->if_array();
-  if (items == nullptr) {
-    problem(ProblemKind::kWrongType, list, list.value->describe(), "an array of integers");
-    return {};
-  }
+  const auto* items = items_of(list, need, "an array of integers");
+  if (items == nullptr) return {};
   std::vector<std::uint64_t> out;
   for (std::size_t i = 0; i < items->size(); ++i) out.push_back(size_of({&(*items)[i], &list, {}, i}).value_or(0));
   return out;

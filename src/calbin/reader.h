@@ -77,6 +77,8 @@ class Reader {
  private:
   /// True when there is a value to read; reports a missing required one.
   bool wanted(const Node& node, Need need);
+  /// The items of an array; nullptr when it is absent, no array or has more than `most` (both are a wrong type).
+  const Value::Array* items_of(const Node& list, Need need, std::string allowed, std::size_t most = SIZE_MAX);
   std::vector<Problem>& problems_;
 };
 

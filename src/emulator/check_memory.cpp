@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "calkit/base/checked.h"
@@ -20,19 +19,9 @@ using calbin::Region;
 
 constexpr const char* kFile = "calbin.json";
 
-std::string range_text(std::uint64_t base, std::uint64_t size) {
-  return fmt::format("{} + {} B", hex_u64(base), size);
-}
-
 Error fault(const std::string& what, const std::string& found, const std::string& allowed) {
   return input_error(kFile, what, found, allowed,
                      "the package is damaged or was packed for another device; pack it again");
-}
-
-const calbin::Chip* find_chip(const Description& description, std::int64_t id) {
-  for (const calbin::Chip& chip : description.device.chip)
-    if (chip.id == id) return &chip;
-  return nullptr;
 }
 
 Status inside_region(const Description& description, const std::string& what, const std::string& region_id,
@@ -109,6 +98,16 @@ Status check_tensor(const Description& description, const calbin::Submodel& subm
 }
 
 }  // namespace
+
+std::string range_text(std::uint64_t base, std::uint64_t size) {
+  return fmt::format("{} + {} B", hex_u64(base), size);
+}
+
+const calbin::Chip* find_chip(const Description& description, std::int64_t id) {
+  for (const calbin::Chip& chip : description.device.chip)
+    if (chip.id == id) return &chip;
+  return nullptr;
+}
 
 Status check_regions(const Description& description) {
   for (const Region& region : description.memory.regions) {

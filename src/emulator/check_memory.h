@@ -4,7 +4,12 @@
 
 namespace calkit::emulator {
 
-/// Regions fit their chip, do not wrap, and no writable region touches a parameter region.
+/// "0x1000 + 512 B".
+std::string range_text(std::uint64_t base, std::uint64_t size);
+/// nullptr: the description has no such chip.
+const calbin::Chip* find_chip(const calbin::Description& description, std::int64_t id);
+
+/// Regions lie on a chip, do not wrap, and no writable region touches a parameter region.
 Status check_regions(const calbin::Description& description);
 /// Parameters lie inside their file and region, match their shape and do not overlap.
 Status check_params(const calbin::Description& description);

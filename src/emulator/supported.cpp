@@ -7,6 +7,7 @@
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
 #include "calkit/manifest/version_range.h"
+#include "check_memory.h"
 #include "image.h"
 
 namespace calkit::emulator {
@@ -32,14 +33,13 @@ Status check_window(const Description& description) {
   std::map<std::int64_t, std::pair<std::uint64_t, std::uint64_t>> extent;  // chip -> lowest, highest address in use
   for (const calbin::Region& region : description.memory.regions) {
     const auto end = checked_add(region.base, region.size);
-    const auto chip = std::find_if(description.device.chip.begin(), description.device.chip.end(),
-                                   [&](const calbin::Chip& c) { return c.id == region.chip; });
-    if (!end || chip == description.device.chip.end() || region.kind == "global" || region.kind == "guard") continue;
+    const calbin::Chip* chip = find_chip(description, region.chip);
+    if (!end || chip == nullptr || region.kind == "global" || region.kind == "guard") continue;
     auto [at, first] = extent.try_emplace(region.chip, region.base, *end);
     if (!first) at->second = {std::min(at->second.first, region.base), std::max(at->second.second, *end)};
     if (at->second.second - at->second.first > chip->dram_usable)
       return input_error(
-          "calbin.json", "region '" + region.id + "'", fmt::format("{} + {} B", hex_u64(region.base), region.size),
+          "calbin.json", "region '" + region.id + "'", range_text(region.base, region.size),
           fmt::format("regions within one window of {}, the chip's usable DRAM", format_bytes(chip->dram_usable)));
   }
   return {};

@@ -8,6 +8,7 @@
 #include "calkit/base/text.h"
 #include "calkit/base/unicode.h"
 #include "families.h"
+#include "names.h"
 
 namespace calkit::lint {
 
@@ -19,12 +20,6 @@ void each_file(Check& check, Visit visit) {
   for (std::size_t i = 0; i < files.size(); ++i)
     if (const auto pointer = fmt::format("/files/{}", i); check.usable(pointer))
       visit(files[i], check.facts().files[i], pointer);
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-  return text;
 }
 
 /// A file that may not be looked at leaves the rule without an answer.
