@@ -52,31 +52,29 @@ TEST(LintDialect, AGoodPackageOfAnotherDialectHasOneNoteAboutItsAssumedKeys) {
   EXPECT_EQ(report->verdict, Verdict::kPass);
 }
 
-TEST(LintDialect, AnAbsurdUnitBlocksAtTheProducersKey) {
-  const auto report =
-      run_calrt("\"device_memory_required\": \"24 KiB\"", "\"device_memory_required\": \"16777216 MB\"");
+struct AtProducer {
+  const char *rule, *pointer, *canonical, *found;
+};
+void expect_blocker(const Result<Report>& report, const AtProducer& want) {
   ASSERT_TRUE(report.ok()) << report.error().message;
-  const Finding* finding = find(*report, "CB0803");
+  const Finding* finding = find(*report, want.rule);
   ASSERT_NE(finding, nullptr) << to_text(*report, false);
   EXPECT_EQ(finding->severity, Severity::kBlocker);
   EXPECT_EQ(finding->file, "model_info.json");
-  EXPECT_EQ(finding->pointer, "/device_memory_required");
-  EXPECT_EQ(finding->canonical, "/memory/declared_text");
+  EXPECT_EQ(finding->pointer, want.pointer);
+  EXPECT_EQ(finding->canonical, want.canonical);
   EXPECT_GT(finding->line, 1u);
-  EXPECT_THAT(finding->found, HasSubstr("16777216 MB"));
+  EXPECT_THAT(finding->found, HasSubstr(want.found));
+}
+
+TEST(LintDialect, AnAbsurdUnitBlocksAtTheProducersKey) {
+  expect_blocker(run_calrt("\"device_memory_required\": \"24 KiB\"", "\"device_memory_required\": \"16777216 MB\""),
+                 {"CB0803", "/device_memory_required", "/memory/declared_text", "16777216 MB"});
 }
 
 TEST(LintDialect, APrefillTypedLlmDecodeBlocksAtTheProducersKey) {
-  const auto report = run_calrt("\"llm_prefill\"", "\"llm_decode\"");
-  ASSERT_TRUE(report.ok()) << report.error().message;
-  const Finding* finding = find(*report, "CB0302");
-  ASSERT_NE(finding, nullptr) << to_text(*report, false);
-  EXPECT_EQ(finding->severity, Severity::kBlocker);
-  EXPECT_EQ(finding->file, "model_info.json");
-  EXPECT_EQ(finding->pointer, "/models/0/model_type");
-  EXPECT_EQ(finding->canonical, "/submodels/0/type");
-  EXPECT_GT(finding->line, 1u);
-  EXPECT_THAT(finding->found, HasSubstr("llm_decode"));
+  expect_blocker(run_calrt("\"llm_prefill\"", "\"llm_decode\""),
+                 {"CB0302", "/models/0/model_type", "/submodels/0/type", "llm_decode"});
 }
 
 TEST(LintDialect, AUnitThatIsMissingOrUnknownIsNotGuessed) {

@@ -84,13 +84,18 @@ TEST(Waivers, AnExpiredOneIsToldAndTheFindingIsLiveAgain) {
     EXPECT_THAT(render(report, format), HasSubstr("expired")) << static_cast<int>(format);
 }
 
-TEST(Waivers, AnUnusedOneFailsUnlessAllowed) {
-  const auto found = run_setup(good_setup());
-  ASSERT_TRUE(found.ok());
+/// A waiver of a finding that the good package does not have.
+WaiverFile unused_waiver() {
   Finding other;
   other.rule = "CB0503";
   other.fingerprint = "sha256:" + std::string(64, 'b');
-  const WaiverFile file = file_of(entry(other));
+  return file_of(entry(other));
+}
+
+TEST(Waivers, AnUnusedOneFailsUnlessAllowed) {
+  const auto found = run_setup(good_setup());
+  ASSERT_TRUE(found.ok());
+  const WaiverFile file = unused_waiver();
   const Report report = judged(*found, file);
   EXPECT_EQ(report.verdict, Verdict::kFail);
   EXPECT_THAT(render(report, Format::kText),
@@ -103,10 +108,7 @@ TEST(Waivers, AnUnusedOneFailsUnlessAllowed) {
 TEST(Waivers, OfARuleThatDidNotRunNobodySaysItIsUnused) {
   const auto found = run_setup(good_setup());
   ASSERT_TRUE(found.ok());
-  Finding other;
-  other.rule = "CB0503";
-  other.fingerprint = "sha256:" + std::string(64, 'b');
-  const WaiverFile file = file_of(entry(other));
+  const WaiverFile file = unused_waiver();
   Report report = *found;
   judge(report, {}, *choose_rules({}, {"CB0503"}), &file, "2026-06-01");
   EXPECT_EQ(report.verdict, Verdict::kPass);
