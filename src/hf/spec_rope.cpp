@@ -60,7 +60,7 @@ Status read_rope(const Cursor& config, ModelSpec& spec) {
   }
   if (!theta) return input_error(config.file(), "/rope_theta", "absent", "a number, or rope_parameters with one");
   spec.rope_theta = *theta;
-  spec.rope_type = "default";
+  spec.rope.type = "default";
   return {};
 }
 

@@ -14,10 +14,10 @@ Status check_spec(const hf::ModelSpec& spec, DType dtype) {
                  fmt::format("a graph cannot be built in {}; allowed: f32, bf16", dtype_name(dtype))};
   if (spec.head_dim <= 0 || spec.head_dim % 2 != 0)
     return input_error("config.json", "/head_dim", fmt::format("{}", spec.head_dim), "an even number");
-  if (spec.attention_bias)
+  if (spec.qkv_bias || spec.o_bias || spec.mlp_bias)
     return input_error("config.json", "/attention_bias", "true", "false", "calkit has no biased projections yet");
   if (spec.activation != "silu") return input_error("config.json", "/hidden_act", spec.activation, "silu");
-  if (spec.rope_type != "default") return input_error("config.json", "/rope_type", spec.rope_type, "default");
+  if (spec.rope.type != "default") return input_error("config.json", "/rope_type", spec.rope.type, "default");
   return {};
 }
 

@@ -11,20 +11,43 @@
 
 namespace calkit::hf {
 
+/// How RoPE angles are stretched beyond the trained context; what each type needs is in docs/formats/checkpoint.md.
+struct RopeScaling {
+  std::string type = "default";                      ///< default, linear, dynamic, llama3, yarn
+  double factor = 1;                                 ///< not for default
+  std::int64_t original_max_positions = 0;           ///< llama3, yarn: as stated, or max_position_embeddings for yarn
+  double low_freq_factor = 0, high_freq_factor = 0;  ///< llama3
+  double beta_fast = 32, beta_slow = 1;              ///< yarn
+  bool truncate = true;                              ///< yarn: whole numbers at the ramp's ends
+  std::optional<double> attention_factor, mscale, mscale_all_dim;  ///< yarn
+};
+
+/// Mixture of experts in some layers; the others have the dense MLP of width `ModelSpec::ffn`.
+struct Experts {
+  std::int64_t count = 0, per_token = 0, ffn = 0;
+  bool norm_topk = false;           ///< the weights of the chosen experts are scaled to a sum of 1
+  std::vector<bool> sparse_layers;  ///< one per layer
+};
+
 struct ModelSpec {
   std::string model_type;                  ///< "qwen3"
   std::vector<std::string> architectures;  ///< as in config.json
   std::int64_t layers = 0, hidden = 0, q_heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0;
   std::int64_t max_positions = 0;  ///< trained context
   double rms_eps = 0, rope_theta = 0;
-  std::string rope_type = "default";
+  RopeScaling rope;
   std::string activation;  ///< "silu"
   bool tied_embeddings = false;
-  bool attention_bias = false;
+  bool qkv_bias = false, o_bias = false;  ///< bias terms of the attention's projections
+  bool mlp_bias = false;
   bool qk_norm = false;                        ///< RMSNorm over head_dim on q and k before RoPE
   DType weight_dtype = DType::kBF16;           ///< as config.json states it
   std::optional<std::int64_t> bos_id, pad_id;  ///< config.json
   std::vector<std::int64_t> eos_ids;           ///< config.json; one id or a list
+  std::optional<Experts> experts;
+  /// What a reader should know though it stops nothing: sources that disagree, keys that change nothing. A sentence
+  /// each.
+  std::vector<std::string> notes;
 };
 
 /// Reads a dense Qwen3 config. Anything calkit cannot run exactly (another architecture, sliding window in use, rope
