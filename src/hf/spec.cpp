@@ -3,127 +3,164 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "model_dir.h"
+#include "spec_experts.h"
+#include "spec_family.h"
+#include "spec_keys.h"
 #include "spec_rope.h"
+#include "weights.h"
 
 namespace calkit::hf {
 namespace {
 
-// Bounds far above any model of this architecture; inside them no product of extents below overflows 63 bits.
+// Bounds far above any model of these families; inside them no product of extents below overflows 63 bits.
 constexpr std::int64_t kMaxLayers = 1024, kMaxHeads = 1024, kMaxHeadDim = 1024, kMaxHidden = 1 << 17, kMaxFfn = 1 << 19;
-constexpr std::int64_t kMaxVocab = 1 << 22, kMaxPositions = 1 << 26;
+constexpr std::int64_t kMaxVocab = 151936;  // the product's reservation for logits
+constexpr std::int64_t kMaxPositions = 1 << 26;
 
-/// Keys that are read here or that change nothing about what the model computes.
-const std::set<std::string_view> kKnownKeys = {
-    // read
-    "architectures", "attention_bias", "bos_token_id", "dtype", "eos_token_id", "head_dim", "hidden_act", "hidden_size",
-    "intermediate_size", "is_encoder_decoder", "layer_types", "max_position_embeddings", "mlp_bias", "model_type",
-    "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "pad_token_id", "partial_rotary_factor",
-    "rms_norm_eps", "rope_parameters", "rope_scaling", "rope_theta", "sliding_window", "tie_word_embeddings",
-    "torch_dtype", "use_sliding_window", "vocab_size",
-    // training, bookkeeping and generation helpers
-    "_attn_implementation", "_attn_implementation_autoset", "_name_or_path", "attention_dropout", "attn_implementation",
-    "chunk_size_feed_forward", "embd_pdrop", "hidden_dropout", "id2label", "initializer_range", "label2id",
-    "max_window_layers", "output_attentions", "output_hidden_states", "problem_type", "resid_pdrop", "return_dict",
-    "task_specific_params", "tokenizer_class", "torchscript", "transformers_version", "unsloth_fixed",
-    "unsloth_version", "use_cache"};
-
-/// A key whose presence means a structure that calkit does not run; named before model_type, being the deeper reason.
-struct Excluded {
-  std::string_view key, allowed, hint;
-};
-constexpr Excluded kExcluded[] = {
-    {"auto_map", "no custom code",
-     "code shipped with a checkpoint is never run; use a checkpoint of a published architecture"},
-    {"quantization_config", "an unquantised checkpoint",
-     "take the original bfloat16 checkpoint; calkit does the quantising"},
-    {"vision_config", "a text-only model", ""},
-    {"audio_config", "a text-only model", ""},
-    {"kv_lora_rank", "no latent attention (MLA)", ""},
-    {"num_experts", "a dense model", ""},
-    {"num_local_experts", "a dense model", ""},
-    {"n_routed_experts", "a dense model", ""},
-};
-
-Status refuse_structures(const Cursor& config) {
-  for (const Excluded& excluded : kExcluded)
-    if (const auto at = config.find(excluded.key))
-      return at->error(at->value().describe(), excluded.allowed, std::string(excluded.hint));
-  if (const auto at = config.find("is_encoder_decoder")) {
-    CALKIT_TRY(const bool encoder_decoder, at->as_bool());
-    if (encoder_decoder) return at->error("true", "false: a decoder-only model");
-  }
-  return {};
+Result<const Family*> read_family(const Cursor& config, ModelSpec& spec) {
+  CALKIT_TRY(const Cursor at, config.at("model_type"));
+  CALKIT_TRY(spec.model_type, at.as_string());
+  const Family* family = find_family(spec.model_type);
+  if (family == nullptr)
+    return at.error(at.value().describe(), family_types(),
+                    "another family needs its tensors, its graph and a peer's numbers to check them against; `calkit "
+                    "triage` reports on any");
+  return family;
 }
 
-Status read_identity(const Cursor& config, ModelSpec& spec) {
-  const char* hint = "this version runs dense Qwen3 only; `calkit triage` reports on other families";
-  CALKIT_TRY(const Cursor type_at, config.at("model_type"));
-  CALKIT_TRY(spec.model_type, type_at.as_string());
-  if (spec.model_type != "qwen3") return type_at.error(type_at.value().describe(), "\"qwen3\"", hint);
-  CALKIT_TRY(const Cursor architectures_at, config.at("architectures"));
-  CALKIT_TRY(const auto items, architectures_at.items());
+/// One name; that of another family is told but does not count, as in Transformers' AutoModelForCausalLM.
+Status read_architectures(const Cursor& config, const Family& family, ModelSpec& spec) {
+  CALKIT_TRY(const Cursor at, config.at("architectures"));
+  CALKIT_TRY(const auto items, at.items());
+  const std::string allowed = fmt::format("\"{}\"", family.architecture);
   for (const Cursor& item : items) {
     const std::string* name = item.value().if_string();
-    if (name == nullptr || *name != "Qwen3ForCausalLM")
-      return item.error(item.value().describe(), "\"Qwen3ForCausalLM\"", hint);
+    if (name == nullptr || !is_known_architecture(*name))
+      return item.error(item.value().describe(), allowed, "calkit runs causal language models, no other heads");
     spec.architectures.push_back(*name);
   }
-  if (spec.architectures.size() != 1)
-    return architectures_at.error(fmt::format("{} names", spec.architectures.size()), "[\"Qwen3ForCausalLM\"]", hint);
+  if (items.size() != 1) return at.error(fmt::format("{} names", items.size()), fmt::format("[{}]", allowed));
+  if (spec.architectures.front() != family.architecture)
+    spec.notes.push_back(
+        fmt::format("config.json disagrees with itself: model_type is {}, architectures names {}; model_type counts",
+                    spec.model_type, spec.architectures.front()));
   return {};
 }
 
-/// Transformers itself takes 128 for a Qwen3 without head_dim, other readers hidden_size / heads: only if both agree is
-/// there one answer.
-Status read_head_dim(const Cursor& config, ModelSpec& spec) {
-  if (const auto at = config.find("head_dim")) {
+Error no_head_dim(const Cursor& config, const ModelSpec& spec, std::int64_t transformers) {
+  return input_error(config.file(), "/head_dim", "absent",
+                     fmt::format("stated: readers differ between {} and hidden_size / num_attention_heads = {}",
+                                 transformers, spec.hidden / spec.q_heads),
+                     "write head_dim into config.json; q_proj has num_attention_heads * head_dim rows");
+}
+
+Status read_head_dim(const Cursor& config, const Family& family, ModelSpec& spec) {
+  const auto at = config.find("head_dim");
+  if (at) {
     CALKIT_TRY(spec.head_dim, at->as_int(2, kMaxHeadDim));
     if (spec.head_dim % 2 != 0) return at->error(fmt::format("{}", spec.head_dim), "an even number: RoPE turns halves");
     return {};
   }
-  if (spec.hidden != 128 * spec.q_heads)
+  // Where Transformers takes a number, other readers divide: only if both agree is there one answer.
+  if (family.head_dim != 0 && spec.hidden != family.head_dim * spec.q_heads)
+    return no_head_dim(config, spec, family.head_dim);
+  spec.head_dim = spec.hidden / spec.q_heads;
+  if (spec.hidden % spec.q_heads != 0 || spec.head_dim < 2 || spec.head_dim > kMaxHeadDim || spec.head_dim % 2 != 0)
     return input_error(config.file(), "/head_dim", "absent",
-                       fmt::format("stated: readers differ between 128 and hidden_size / num_attention_heads = {}",
-                                   spec.hidden / spec.q_heads),
-                       "write head_dim into config.json; q_proj has num_attention_heads * head_dim rows");
-  spec.head_dim = 128;
+                       fmt::format("stated, or hidden_size {} a multiple of num_attention_heads {} by an even number",
+                                   spec.hidden, spec.q_heads));
+  note_default(config, "head_dim", fmt::format("{}", spec.head_dim), spec);
   return {};
 }
 
-Status read_sizes(const Cursor& config, ModelSpec& spec) {
-  CALKIT_TRY(spec.hidden, config.integer("hidden_size", 1, kMaxHidden));
-  CALKIT_TRY(spec.layers, config.integer("num_hidden_layers", 1, kMaxLayers));
-  CALKIT_TRY(spec.q_heads, config.integer("num_attention_heads", 1, kMaxHeads));
-  CALKIT_TRY(spec.kv_heads, config.integer("num_key_value_heads", 1, kMaxHeads));
-  if (spec.q_heads % spec.kv_heads != 0) {
-    CALKIT_TRY(const Cursor at, config.at("num_key_value_heads"));
-    return at.error(fmt::format("{}", spec.kv_heads),
-                    fmt::format("a divisor of num_attention_heads = {}", spec.q_heads));
+Status read_kv_heads(const Cursor& config, const Family& family, ModelSpec& spec) {
+  if (const auto at = config.find("num_key_value_heads")) {
+    CALKIT_TRY(spec.kv_heads, at->as_int(1, kMaxHeads));
+    if (spec.q_heads % spec.kv_heads != 0)
+      return at->error(fmt::format("{}", spec.kv_heads),
+                       fmt::format("a divisor of num_attention_heads = {}", spec.q_heads));
+    return {};
   }
-  CALKIT_CHECK_OK(read_head_dim(config, spec));
+  const bool is_null = config.value().find("num_key_value_heads") != nullptr;
+  if (!is_null && family.kv_heads != 0 && family.kv_heads != spec.q_heads)
+    return input_error(
+        config.file(), "/num_key_value_heads", "absent",
+        fmt::format("stated: readers differ between {} and num_attention_heads = {}", family.kv_heads, spec.q_heads),
+        "write num_key_value_heads into config.json; k_proj has num_key_value_heads * head_dim rows");
+  spec.kv_heads = spec.q_heads;
+  note_default(config, "num_key_value_heads", fmt::format("{}", spec.kv_heads), spec);
+  return {};
+}
+
+Status read_vocab(const Cursor& config, ModelSpec& spec) {
+  CALKIT_TRY(const Cursor at, config.at("vocab_size"));
+  CALKIT_TRY(spec.vocab, at.as_int(1));
+  if (spec.vocab > kMaxVocab)
+    return at.error(fmt::format("{}", spec.vocab), fmt::format("at most {}", kMaxVocab),
+                    "the product reserves memory for that many logits; a larger vocabulary needs a larger reservation");
+  return {};
+}
+
+Status read_sizes(const Cursor& config, const Family& family, ModelSpec& spec) {
+  CALKIT_TRY(spec.hidden, config.integer("hidden_size", 1, kMaxHidden));
+  CALKIT_TRY(spec.layers, config.integer("num_hidden_layers", 0, kMaxLayers));
+  CALKIT_TRY(spec.q_heads, config.integer("num_attention_heads", 1, kMaxHeads));
+  CALKIT_CHECK_OK(read_kv_heads(config, family, spec));
+  CALKIT_CHECK_OK(read_head_dim(config, family, spec));
   CALKIT_TRY(spec.ffn, config.integer("intermediate_size", 1, kMaxFfn));
-  CALKIT_TRY(spec.vocab, config.integer("vocab_size", 1, kMaxVocab));
-  CALKIT_TRY(spec.max_positions, config.integer("max_position_embeddings", 1, kMaxPositions));
+  CALKIT_CHECK_OK(read_vocab(config, spec));
+  spec.max_positions = family.max_positions;
+  if (const auto at = config.find("max_position_embeddings")) {
+    CALKIT_TRY(spec.max_positions, at->as_int(1, kMaxPositions));
+  } else {
+    note_default(config, "max_position_embeddings", fmt::format("{}", family.max_positions), spec);
+  }
   return {};
 }
 
 Status read_numerics(const Cursor& config, ModelSpec& spec) {
-  CALKIT_TRY(const Cursor activation_at, config.at("hidden_act"));
-  CALKIT_TRY(spec.activation, activation_at.as_word({"silu"}));
-  CALKIT_TRY(const Cursor eps_at, config.at("rms_norm_eps"));
-  CALKIT_TRY(spec.rms_eps, eps_at.as_number());
-  if (!(spec.rms_eps > 0 && spec.rms_eps < 1))
-    return eps_at.error(eps_at.value().describe(), "a number above 0 and below 1");
-  CALKIT_TRY(spec.tied_embeddings, config.boolean("tie_word_embeddings"));
-  for (const char* key : {"attention_bias", "mlp_bias"})
-    if (const auto at = config.find(key)) {
-      CALKIT_TRY(const bool bias, at->as_bool());
-      if (bias) return at->error("true", "false: bias terms are not applied in this version");
-    }
-  spec.qk_norm = true;  // every Qwen3 has them; check_against() demands the tensors
+  spec.activation = "silu";
+  if (const auto at = config.find("hidden_act")) {
+    CALKIT_TRY(spec.activation, at->as_word({"silu"}));
+  } else {
+    note_default(config, "hidden_act", "silu", spec);
+  }
+  spec.rms_eps = kDefaultEps;
+  if (const auto at = config.find("rms_norm_eps")) {
+    CALKIT_TRY(spec.rms_eps, at->as_number());
+    if (!(spec.rms_eps > 0 && spec.rms_eps < 1))
+      return at->error(at->value().describe(), "a number above 0 and below 1");
+  } else {
+    note_default(config, "rms_norm_eps", "1e-06", spec);
+  }
+  if (const auto at = config.find("tie_word_embeddings")) {
+    CALKIT_TRY(spec.tied_embeddings, at->as_bool());
+  } else {
+    note_default(config, "tie_word_embeddings", "false", spec);
+  }
+  return {};
+}
+
+/// Which projections have bias terms. A key that the family does not read must not ask for what the family never does.
+Result<bool> read_bias(const Cursor& config, const char* key, Bias bias, const std::string& type) {
+  const auto at = config.find(key);
+  if (!at) return bias == Bias::kAlways;
+  CALKIT_TRY(const bool stated, at->as_bool());
+  if (bias == Bias::kStated) return stated;
+  if (bias == Bias::kNever && stated) return at->error("true", fmt::format("false: {} has no such bias terms", type));
+  return bias == Bias::kAlways;
+}
+
+Status read_biases(const Cursor& config, const Family& family, ModelSpec& spec) {
+  CALKIT_TRY(spec.qkv_bias, read_bias(config, "attention_bias", family.qkv_bias, spec.model_type));
+  // Where the first three always have one, attention_bias says nothing of the fourth.
+  if (family.o_bias == Bias::kStated) {
+    CALKIT_TRY(spec.o_bias, read_bias(config, "attention_bias", family.o_bias, spec.model_type));
+  }
+  CALKIT_TRY(spec.mlp_bias, read_bias(config, "mlp_bias", family.mlp_bias, spec.model_type));
   return {};
 }
 
@@ -136,13 +173,12 @@ Status read_weight_dtype(const Cursor& config, ModelSpec& spec) {
         return at->error(at->value().describe(), fmt::format("\"{}\", as dtype says", *stated));
       stated = word;
     }
-  if (!stated)
-    return input_error(config.file(), "/dtype", "absent", "bfloat16, float16 or float32 (dtype or torch_dtype)");
-  spec.weight_dtype = *stated == "bfloat16" ? DType::kBF16 : *stated == "float16" ? DType::kF16 : DType::kF32;
+  if (stated)
+    spec.weight_dtype = *stated == "bfloat16" ? DType::kBF16 : *stated == "float16" ? DType::kF16 : DType::kF32;
   return {};
 }
 
-Status refuse_windows(const Cursor& config, const ModelSpec& spec) {
+Status refuse_windows(const Cursor& config, const Family& family, ModelSpec& spec) {
   if (const auto at = config.find("layer_types")) {
     CALKIT_TRY(const auto items, at->items());
     if (items.size() != static_cast<std::size_t>(spec.layers))
@@ -150,12 +186,21 @@ Status refuse_windows(const Cursor& config, const ModelSpec& spec) {
                        fmt::format("one for each of the {} layers", spec.layers));
     for (const Cursor& item : items) CALKIT_CHECK_OK(item.as_word({"full_attention"}));
   }
+  const char* need = "a window needs a cache and a mask of its own, which calkit does not have";
+  bool switched_off = family.window == Window::kSwitched;
   if (const auto at = config.find("use_sliding_window")) {
     CALKIT_TRY(const bool used, at->as_bool());
-    if (used) return at->error("true", "false: every layer attends to the whole context");
-  } else if (const auto window = config.find("sliding_window")) {
-    return window->error(window->value().describe(), "null, or use_sliding_window: false beside it");
+    if (used) return at->error("true", "false: every layer attends to the whole context", need);
+    switched_off = family.window != Window::kByDefault;
   }
+  const auto window = config.find("sliding_window");
+  if (window && !switched_off)
+    return window->error(window->value().describe(), "null: every layer attends to the whole context", need);
+  if (window && !config.find("use_sliding_window"))
+    note_default(config, "use_sliding_window", "false (so sliding_window has no effect)", spec);
+  if (family.window == Window::kByDefault && config.value().find("sliding_window") == nullptr)
+    return input_error(config.file(), "/sliding_window", "absent", "null, stated",
+                       fmt::format("Transformers takes a window of 4096 for {} where it is absent", spec.model_type));
   return {};
 }
 
@@ -180,14 +225,20 @@ Status read_token_ids(const Cursor& config, ModelSpec& spec) {
   return {};
 }
 
-Status refuse_unknown_keys(const Cursor& config) {
-  CALKIT_TRY(const auto members, config.members());
-  for (const auto& [key, at] : members)
-    if (!kKnownKeys.contains(key) && !at.value().is_null())
-      return at.error(
-          at.value().describe(), "a key that calkit knows",
-          fmt::format("what '{}' does to the model is unknown here; if nothing, remove it from config.json", key));
-  return {};
+/// The element type of most bytes; bfloat16 stays where no weight can be read.
+void take_stored_dtype(const ModelDir& dir, ModelSpec& spec) {
+  const auto files = open_weights(dir);
+  if (!files.ok()) return;  // whoever opens the weights tells why
+  std::map<std::string, std::uint64_t> bytes;
+  for (const WeightFile& file : *files)
+    for (const RawTensor& tensor : file.header.tensors) bytes[tensor.dtype] += tensor.end - tensor.begin;
+  const auto most =
+      std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == bytes.end()) return;
+  const auto dtype = dtype_from_safetensors(most->first);
+  if (!dtype || (*dtype != DType::kBF16 && *dtype != DType::kF16 && *dtype != DType::kF32)) return;
+  spec.weight_dtype = *dtype;
+  spec.notes.push_back(fmt::format("config.json states no dtype; most of the weights are stored in {}", most->first));
 }
 
 }  // namespace
@@ -195,14 +246,18 @@ Status refuse_unknown_keys(const Cursor& config) {
 Result<ModelSpec> parse_spec(const Cursor& config) {
   ModelSpec spec;
   CALKIT_CHECK_OK(refuse_structures(config));
-  CALKIT_CHECK_OK(read_identity(config, spec));
-  CALKIT_CHECK_OK(read_sizes(config, spec));
+  CALKIT_TRY(const Family* family, read_family(config, spec));
+  CALKIT_CHECK_OK(read_architectures(config, *family, spec));
+  CALKIT_CHECK_OK(read_sizes(config, *family, spec));
   CALKIT_CHECK_OK(read_numerics(config, spec));
+  CALKIT_CHECK_OK(read_biases(config, *family, spec));
+  spec.qk_norm = family->qk_norm;
+  if (family->experts) CALKIT_CHECK_OK(read_experts(config, spec));
   CALKIT_CHECK_OK(read_rope(config, spec));
-  CALKIT_CHECK_OK(refuse_windows(config, spec));
+  CALKIT_CHECK_OK(refuse_windows(config, *family, spec));
   CALKIT_CHECK_OK(read_weight_dtype(config, spec));
   CALKIT_CHECK_OK(read_token_ids(config, spec));
-  CALKIT_CHECK_OK(refuse_unknown_keys(config));
+  CALKIT_CHECK_OK(check_keys(config, spec));
   return spec;
 }
 
@@ -210,7 +265,10 @@ Result<ModelSpec> read_spec(const std::filesystem::path& model_dir) {
   CALKIT_TRY(const ModelDir dir, ModelDir::open(model_dir));
   CALKIT_TRY(const std::string text, dir.read("config.json", 4ull << 20), "reading the model's configuration");
   CALKIT_TRY(const Value document, parse_json(text, dir.shown("config.json")), "reading the model's configuration");
-  return parse_spec(Cursor(document, dir.shown("config.json")));
+  const Cursor config(document, dir.shown("config.json"));
+  CALKIT_TRY(ModelSpec spec, parse_spec(config));
+  if (!config.find("dtype") && !config.find("torch_dtype")) take_stored_dtype(dir, spec);
+  return spec;
 }
 
 }  // namespace calkit::hf

@@ -4,8 +4,8 @@
 
 namespace calkit::hf {
 
-/// Reads `rope_theta` + `rope_scaling` (Transformers 4), `rope_parameters` (5), or both if they agree. Only unscaled
-/// RoPE over the whole head is taken.
+/// Reads `rope_theta` + `rope_scaling` (Transformers 4), `rope_parameters` (5), or both if they agree. Needs head_dim
+/// and max_positions.
 Status read_rope(const Cursor& config, ModelSpec& spec);
 
 }  // namespace calkit::hf

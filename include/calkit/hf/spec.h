@@ -20,6 +20,7 @@ struct RopeScaling {
   double beta_fast = 32, beta_slow = 1;              ///< yarn
   bool truncate = true;                              ///< yarn: whole numbers at the ramp's ends
   std::optional<double> attention_factor, mscale, mscale_all_dim;  ///< yarn
+  friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
 /// Mixture of experts in some layers; the others have the dense MLP of width `ModelSpec::ffn`.
@@ -41,7 +42,7 @@ struct ModelSpec {
   bool qkv_bias = false, o_bias = false;  ///< bias terms of the attention's projections
   bool mlp_bias = false;
   bool qk_norm = false;                        ///< RMSNorm over head_dim on q and k before RoPE
-  DType weight_dtype = DType::kBF16;           ///< as config.json states it
+  DType weight_dtype = DType::kBF16;           ///< as config.json states it; see read_spec
   std::optional<std::int64_t> bos_id, pad_id;  ///< config.json
   std::vector<std::int64_t> eos_ids;           ///< config.json; one id or a list
   std::optional<Experts> experts;
@@ -50,14 +51,16 @@ struct ModelSpec {
   std::vector<std::string> notes;
 };
 
-/// Reads a dense Qwen3 config. Anything calkit cannot run exactly (another architecture, sliding window in use, rope
-/// scaling, an unknown activation, heads that do not divide, a missing field) is kInput naming the field, found and
-/// allowed. Both dialects are read: `torch_dtype`/`rope_theta`+`rope_scaling` and `dtype`/`rope_parameters`; two that
-/// disagree are kInput.
-Result<ModelSpec> read_spec(const std::filesystem::path& model_dir);
+/// Reads the config of a family that docs/formats/checkpoint.md lists. Anything calkit cannot run exactly (another
+/// architecture, a sliding window in use, an unknown activation, heads that do not divide, a missing size) is kInput
+/// naming the field, found and allowed. Both dialects are read: `torch_dtype`/`rope_theta`+`rope_scaling` and
+/// `dtype`/`rope_parameters`; two that disagree are kInput. A default that was taken and a key that changes nothing
+/// become notes.
 Result<ModelSpec> parse_spec(const Cursor& config);
+/// The same, from a folder. Where config.json states no dtype, weight_dtype is that of most of the stored weights.
+Result<ModelSpec> read_spec(const std::filesystem::path& model_dir);
 
-/// The spec as a document (keys as in docs/formats/model-source.md), and back.
+/// The spec as a document (keys as in docs/formats/model-source.md).
 Value to_value(const ModelSpec& spec);
 
 /// Bytes of K and V for one token of one sequence: layers * kv_heads * 2 * head_dim * element bytes.
