@@ -183,7 +183,7 @@ void note_reach(ModelSpec& spec) {
   if (implied != spec.rope.factor && spec.rope.original_max_positions != spec.max_positions)
     spec.notes.push_back(
         fmt::format("the yarn factor is {}, but max_position_embeddings / original_max_position_embeddings is {}; the "
-                    "factor counts, as in Transformers 5 (version 4 takes the quotient)",
+                    "factor counts, as in Transformers 5.24.0",
                     spec.rope.factor, implied));
 }
 
