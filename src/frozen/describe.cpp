@@ -17,7 +17,7 @@ struct Collected {
   std::vector<FileFact> files;
   Value tensors;
   TokenizerFacts facts;
-  std::vector<std::string> notes;
+  std::vector<std::string> weight_notes, notes;
 };
 
 Value value_of(const Stated& stated) {
@@ -89,7 +89,9 @@ Value weights_value(const hf::Checkpoint& checkpoint) {
 }
 
 void add_notes(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer, const ModelSource& source, Collected& all) {
-  all.notes = all.facts.notes;
+  all.notes = source.spec.notes;
+  all.notes.insert(all.notes.end(), all.weight_notes.begin(), all.weight_notes.end());
+  all.notes.insert(all.notes.end(), all.facts.notes.begin(), all.facts.notes.end());
   for (const auto& [field, why] : source.null_reasons) all.notes.push_back(fmt::format("{} is null: {}", field, why));
   if (source.stop_ids.empty())
     all.notes.push_back("no file names an end-of-text token: nothing stops a generation but its length");
@@ -152,6 +154,7 @@ Result<ModelSource> describe_model_source(const std::filesystem::path& model_dir
   CALKIT_TRY(const auto tokenizer, hf::Tokenizer::parse(tokenizer_json, files.shown("tokenizer.json")));
   CALKIT_CHECK_OK(check_rows(tokenizer, source.spec, files));
   Collected all;
+  all.weight_notes = checkpoint.notes(source.spec);
   CALKIT_TRY(all.facts, read_tokenizer_facts(files, tokenizer, source.spec));
   CALKIT_TRY(all.identity, read_identity(files, model_dir));
   CALKIT_TRY(all.files, hash_files(files), "hashing the model's files");

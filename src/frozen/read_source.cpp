@@ -56,8 +56,9 @@ Status read_inputs(const Cursor& root, ModelSource& out) {
 
 Status read_spec(const Cursor& root, const fs::path& config, ModelSource& out) {
   CALKIT_TRY(const auto document, read_json(config), "reading the frozen configuration");
-  CALKIT_TRY(out.spec, hf::parse_spec(Cursor(document, config.string())));
   CALKIT_TRY(const auto stated, root.at("spec"));
+  CALKIT_TRY(const auto dtype, stated.string("weight_dtype"));  // for a config that states none
+  CALKIT_TRY(out.spec, hf::parse_spec(Cursor(document, config.string()), dtype_from_name(dtype)));
   if (!(stated.value() == hf::to_value(out.spec)))
     return stated.error("an architecture that config.json does not have", "the record of the frozen config.json",
                         "the baseline was changed: freeze it again");

@@ -32,10 +32,11 @@ Result<std::vector<TensorInfo>> parse_safetensors(std::span<const std::byte> byt
 
 Result<Checkpoint> Checkpoint::open(const std::filesystem::path& model_dir) {
   CALKIT_TRY(const ModelDir dir, ModelDir::open(model_dir));
-  CALKIT_TRY(const std::vector<WeightFile> files, open_weights(dir));
+  CALKIT_TRY(Weights weights, open_weights(dir));
   Checkpoint out;
   out.dir_ = model_dir;
-  for (const WeightFile& file : files) {
+  out.notes_ = std::move(weights.notes);
+  for (const WeightFile& file : weights.files) {
     CALKIT_TRY(std::vector<TensorInfo> tensors, typed(file.header, file.name, dir.shown(file.name)));
     std::move(tensors.begin(), tensors.end(), std::back_inserter(out.tensors_));
     out.files_.push_back(file.name);

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 
-#include "calkit/base/process.h"
 #include "calkit/hf/checkpoint.h"
+#include "calkit/hf/rope.h"
 
 namespace calkit::hf {
 namespace {
@@ -13,113 +15,118 @@ namespace {
 constexpr const char* kHead = "lm_head.weight";
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 
-/// Index of the first element whose exponent bits are all ones (NaN or infinity), or `count`.
-template <class Word>
-std::size_t first_non_finite(const std::byte* data, std::size_t count, Word exponent) {
-  constexpr std::size_t kBlock = 4096;
-  for (std::size_t begin = 0; begin < count; begin += kBlock) {
-    const std::size_t end = std::min(count, begin + kBlock);
-    unsigned found = 0;
-    for (std::size_t i = begin; i < end; ++i) {  // no early exit: this loop becomes vector code
-      Word word;
-      std::memcpy(&word, data + i * sizeof word, sizeof word);
-      found |= static_cast<unsigned>((word & exponent) == exponent);
-    }
-    if (found == 0) continue;
-    for (std::size_t i = begin; i < end; ++i) {
-      Word word;
-      std::memcpy(&word, data + i * sizeof word, sizeof word);
-      if ((word & exponent) == exponent) return i;
-    }
-  }
-  return count;
+bool widens_to_float(DType dtype) {
+  return dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF32;
 }
 
-std::size_t first_non_finite(const Tensor& tensor) {
-  const std::size_t count = tensor.elements();
-  switch (tensor.dtype()) {
-    case DType::kF32:
-      return first_non_finite<std::uint32_t>(tensor.raw(), count, 0x7f800000u);
-    case DType::kF64:
-      return first_non_finite<std::uint64_t>(tensor.raw(), count, 0x7ff0000000000000ull);
-    case DType::kF16:
-      return first_non_finite<std::uint16_t>(tensor.raw(), count, std::uint16_t{0x7c00});
-    case DType::kBF16:
-      return first_non_finite<std::uint16_t>(tensor.raw(), count, std::uint16_t{0x7f80});
-    default:
-      return count;  // integers are finite
-  }
+/// Old saves hold the frequencies of RoPE as a buffer; nobody reads them any more.
+bool is_frequency_buffer(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq");
 }
 
-std::string element_place(const Shape& shape, std::size_t index) {
-  Shape place(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    const auto extent = static_cast<std::size_t>(shape[axis]);
-    place[axis] = static_cast<std::int64_t>(index % extent);
-    index /= extent;
+Error absent(const std::string& dir, const ExpectedTensor& want) {
+  return input_error(dir, fmt::format("tensor '{}'", want.name), "absent from the checkpoint",
+                     fmt::format("shape {}, as config.json asks for", shape_text(want.shape)),
+                     want.name == kHead
+                         ? "with tie_word_embeddings true the head is the embedding; is config.json right?"
+                         : "the checkpoint is not complete or config.json belongs to another model");
+}
+
+Error fault(const std::filesystem::path& dir, const TensorInfo& info, std::string found, std::string allowed,
+            std::string hint = {}) {
+  return input_error((dir / info.file).string(), fmt::format("tensor '{}'", info.name), found, allowed,
+                     std::move(hint));
+}
+
+Status check_head(const Checkpoint& checkpoint, const std::filesystem::path& dir, const TensorInfo& info) {
+  CALKIT_TRY(const Tensor head, checkpoint.tensor(kHead));
+  CALKIT_TRY(const Tensor rows, checkpoint.tensor(kEmbedding));
+  if (head.dtype() != rows.dtype() || head.shape() != rows.shape() ||
+      std::memcmp(head.raw(), rows.raw(), rows.bytes()) != 0)
+    return fault(dir, info, fmt::format("values that differ from {}", kEmbedding),
+                 "equal bytes, since tie_word_embeddings is true",
+                 "which of the two is the head is not stated: fix tie_word_embeddings or remove the tensor");
+  checkpoint.release(kHead);
+  checkpoint.release(kEmbedding);
+  return {};
+}
+
+bool is_like(const Tensor& stored, const std::vector<float>& frequencies) {
+  if (stored.elements() != frequencies.size()) return false;
+  const auto values = convert(stored, DType::kF32);
+  if (!values.ok()) return false;
+  const float slack = stored.dtype() == DType::kF32 ? 1e-6f : 1e-2f;
+  return std::equal(frequencies.begin(), frequencies.end(), values->data<float>().begin(),
+                    [&](float want, float got) { return std::abs(got - want) <= slack * want; });
+}
+
+void note_buffers(const Checkpoint& checkpoint, const ModelSpec& spec, std::vector<std::string>& out) {
+  std::size_t count = 0, alike = 0;
+  const std::vector<float> frequencies = inverse_frequencies(spec);
+  for (const TensorInfo& info : checkpoint.tensors()) {
+    if (!is_frequency_buffer(info.name)) continue;
+    ++count;
+    if (const auto stored = checkpoint.tensor(info.name); stored.ok()) alike += is_like(*stored, frequencies);
   }
-  return shape_text(place);
+  if (count == 0) return;
+  out.push_back(fmt::format(
+      "{} rotary_emb.inv_freq tensor{} stored and not used, as in Transformers: the frequencies "
+      "follow from config.json, {} equal to them",
+      count, count == 1 ? " is" : "s are", alike == count ? "and the stored ones are" : "and the stored ones are not"));
+}
+
+/// Element types that config.json does not state. Every value is used as it is stored.
+void note_types(const Checkpoint& checkpoint, const ModelSpec& spec, std::vector<std::string>& out) {
+  std::map<std::string_view, std::size_t> counts;
+  bool differs = false;
+  for (const ExpectedTensor& want : expected_tensors(spec))
+    if (const TensorInfo* info = checkpoint.find(want.name)) {
+      ++counts[safetensors_name(info->dtype)];
+      differs |= info->dtype != spec.weight_dtype;
+    }
+  if (!differs) return;
+  std::string list;
+  for (const auto& [name, count] : counts) list += fmt::format("{}{} in {}", list.empty() ? "" : ", ", count, name);
+  out.push_back(fmt::format("config.json says {}, but of the tensors {} are stored; each is used as it is stored",
+                            safetensors_name(spec.weight_dtype), list));
 }
 
 }  // namespace
 
 Status Checkpoint::check_against(const ModelSpec& spec) const {
-  const std::string dir = dir_.string();
   const std::vector<ExpectedTensor> expected = expected_tensors(spec);
-  const auto fault = [&](const TensorInfo& info, std::string found, std::string allowed, std::string hint = {}) {
-    return input_error((dir_ / info.file).string(), fmt::format("tensor '{}'", info.name), found, allowed,
-                       std::move(hint));
-  };
-  for (const ExpectedTensor& want : expected) {
-    const TensorInfo* info = find(want.name);
-    if (info == nullptr)
-      return input_error(dir, fmt::format("tensor '{}'", want.name), "absent from the checkpoint",
-                         fmt::format("shape {}, as config.json asks for", shape_text(want.shape)),
-                         want.name == kHead
-                             ? "with tie_word_embeddings true the head is the embedding; is config.json right?"
-                             : "the checkpoint is not complete or config.json belongs to another model");
-    if (info->shape != want.shape)
-      return fault(*info, fmt::format("shape {}", shape_text(info->shape)),
-                   fmt::format("{}, as config.json asks for", shape_text(want.shape)));
-    if (info->dtype != spec.weight_dtype)
-      return fault(*info, fmt::format("dtype {}", safetensors_name(info->dtype)),
-                   fmt::format("{}, the dtype of config.json", safetensors_name(spec.weight_dtype)),
-                   "save the whole model in one element type");
-  }
   std::set<std::string_view> known;
-  for (const ExpectedTensor& want : expected) known.insert(want.name);
+  for (const ExpectedTensor& want : expected) {
+    known.insert(want.name);
+    const TensorInfo* info = find(want.name);
+    if (info == nullptr) return absent(dir_.string(), want);
+    if (info->shape != want.shape)
+      return fault(dir_, *info, fmt::format("shape {}", shape_text(info->shape)),
+                   fmt::format("{}, as config.json asks for", shape_text(want.shape)));
+    if (!widens_to_float(info->dtype))
+      return fault(dir_, *info, fmt::format("dtype {}", safetensors_name(info->dtype)), "BF16, F16 or F32",
+                   "save the model in one of them: every value must widen to F32 without loss");
+  }
   for (const TensorInfo& info : tensors_) {
-    if (known.contains(info.name)) continue;
+    if (known.contains(info.name) || is_frequency_buffer(info.name)) continue;
     if (info.name != kHead || !spec.tied_embeddings)
-      return fault(info, "a tensor that the architecture does not use",
+      return fault(dir_, info, "a tensor that the architecture does not use",
                    fmt::format("the {} tensors of {}", expected.size(), spec.model_type),
                    "what it does to the model is unknown, so it is not dropped; is config.json of the same model?");
-    const TensorInfo* embedding = find(kEmbedding);
-    CALKIT_TRY(const Tensor head, tensor(kHead));
-    CALKIT_TRY(const Tensor rows, tensor(kEmbedding));
-    if (info.dtype != embedding->dtype || info.shape != embedding->shape ||
-        std::memcmp(head.raw(), rows.raw(), rows.bytes()) != 0)
-      return fault(info, fmt::format("values that differ from {}", kEmbedding),
-                   "equal bytes, since tie_word_embeddings is true",
-                   "which of the two is the head is not stated: fix tie_word_embeddings or remove the tensor");
-    release(kHead);
-    release(kEmbedding);
+    CALKIT_CHECK_OK(check_head(*this, dir_, info));
   }
   return {};
 }
 
-Status Checkpoint::check_finite() const {
-  for (const TensorInfo& info : tensors_) {
-    if (interrupted()) return interrupted_error();
-    CALKIT_TRY(const Tensor values, tensor(info.name));
-    const std::size_t at = first_non_finite(values);
-    if (at < values.elements())
-      return input_error((dir_ / info.file).string(),
-                         fmt::format("tensor '{}' element {}", info.name, element_place(info.shape, at)),
-                         "NaN or infinity", "finite numbers", "the weights are damaged or the training diverged");
-    release(info.name);
-  }
-  return {};
+std::vector<std::string> Checkpoint::notes(const ModelSpec& spec) const {
+  std::vector<std::string> out = notes_;
+  note_types(*this, spec, out);
+  note_buffers(*this, spec, out);
+  if (spec.tied_embeddings)
+    out.push_back(
+        fmt::format("the head is {} (tie_word_embeddings){}", kEmbedding,
+                    find(kHead) != nullptr ? ", whose bytes are stored a second time as lm_head.weight" : ""));
+  return out;
 }
 
 }  // namespace calkit::hf

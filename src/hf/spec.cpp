@@ -164,7 +164,7 @@ Status read_biases(const Cursor& config, const Family& family, ModelSpec& spec) 
   return {};
 }
 
-Status read_weight_dtype(const Cursor& config, ModelSpec& spec) {
+Status read_weight_dtype(const Cursor& config, std::optional<DType> stored_dtype, ModelSpec& spec) {
   std::optional<std::string> stated;
   for (const char* key : {"dtype", "torch_dtype"})
     if (const auto at = config.find(key)) {
@@ -175,6 +175,10 @@ Status read_weight_dtype(const Cursor& config, ModelSpec& spec) {
     }
   if (stated)
     spec.weight_dtype = *stated == "bfloat16" ? DType::kBF16 : *stated == "float16" ? DType::kF16 : DType::kF32;
+  if (stated || !stored_dtype) return {};
+  spec.weight_dtype = *stored_dtype;
+  spec.notes.push_back(fmt::format("config.json states no dtype; most of the weights are stored in {}",
+                                   safetensors_name(*stored_dtype)));
   return {};
 }
 
@@ -225,25 +229,25 @@ Status read_token_ids(const Cursor& config, ModelSpec& spec) {
   return {};
 }
 
-/// The element type of most bytes; bfloat16 stays where no weight can be read.
-void take_stored_dtype(const ModelDir& dir, ModelSpec& spec) {
-  const auto files = open_weights(dir);
-  if (!files.ok()) return;  // whoever opens the weights tells why
+/// The element type of most bytes, if the weights can be read: whoever opens them tells why not.
+std::optional<DType> stored_dtype_of(const ModelDir& dir) {
+  const auto weights = open_weights(dir);
+  if (!weights.ok()) return std::nullopt;
   std::map<std::string, std::uint64_t> bytes;
-  for (const WeightFile& file : *files)
+  for (const WeightFile& file : weights->files)
     for (const RawTensor& tensor : file.header.tensors) bytes[tensor.dtype] += tensor.end - tensor.begin;
   const auto most =
       std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == bytes.end()) return;
-  const auto dtype = dtype_from_safetensors(most->first);
-  if (!dtype || (*dtype != DType::kBF16 && *dtype != DType::kF16 && *dtype != DType::kF32)) return;
-  spec.weight_dtype = *dtype;
-  spec.notes.push_back(fmt::format("config.json states no dtype; most of the weights are stored in {}", most->first));
+  return most != bytes.end() ? dtype_from_safetensors(most->first) : std::nullopt;
+}
+
+bool states_dtype(const Cursor& config) {
+  return config.find("dtype") || config.find("torch_dtype");
 }
 
 }  // namespace
 
-Result<ModelSpec> parse_spec(const Cursor& config) {
+Result<ModelSpec> parse_spec(const Cursor& config, std::optional<DType> stored_dtype) {
   ModelSpec spec;
   CALKIT_CHECK_OK(refuse_structures(config));
   CALKIT_TRY(const Family* family, read_family(config, spec));
@@ -255,7 +259,7 @@ Result<ModelSpec> parse_spec(const Cursor& config) {
   if (family->experts) CALKIT_CHECK_OK(read_experts(config, spec));
   CALKIT_CHECK_OK(read_rope(config, spec));
   CALKIT_CHECK_OK(refuse_windows(config, *family, spec));
-  CALKIT_CHECK_OK(read_weight_dtype(config, spec));
+  CALKIT_CHECK_OK(read_weight_dtype(config, stored_dtype, spec));
   CALKIT_CHECK_OK(read_token_ids(config, spec));
   CALKIT_CHECK_OK(check_keys(config, spec));
   return spec;
@@ -266,9 +270,7 @@ Result<ModelSpec> read_spec(const std::filesystem::path& model_dir) {
   CALKIT_TRY(const std::string text, dir.read("config.json", 4ull << 20), "reading the model's configuration");
   CALKIT_TRY(const Value document, parse_json(text, dir.shown("config.json")), "reading the model's configuration");
   const Cursor config(document, dir.shown("config.json"));
-  CALKIT_TRY(ModelSpec spec, parse_spec(config));
-  if (!config.find("dtype") && !config.find("torch_dtype")) take_stored_dtype(dir, spec);
-  return spec;
+  return parse_spec(config, states_dtype(config) ? std::nullopt : stored_dtype_of(dir));
 }
 
 }  // namespace calkit::hf

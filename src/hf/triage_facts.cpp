@@ -89,14 +89,14 @@ Result<Facts> collect_facts(const std::filesystem::path& model_dir) {
   CALKIT_TRY(const std::string text, dir.read("config.json", 4ull << 20), "reading the model's configuration");
   CALKIT_TRY(facts.config, parse_json(text, facts.config_file), "reading the model's configuration");
   if (!facts.config.is_object()) return input_error(facts.config_file, {}, facts.config.describe(), "a JSON object");
-  CALKIT_TRY(const std::vector<WeightFile> files, open_weights(dir), "reading the tensor headers");
+  CALKIT_TRY(const Weights weights, open_weights(dir), "reading the tensor headers");
   std::string digests;
-  for (const WeightFile& file : files) {
+  for (const WeightFile& file : weights.files) {
     for (const RawTensor& tensor : file.header.tensors) add_tensor(tensor, facts);
     facts.headers_bytes += file.header.bytes;
     digests += fmt::format("{}  {}\n", sha256_hex(file.map->bytes().first(file.header.bytes)), file.name);
   }
-  facts.files = files.size();
+  facts.files = weights.files.size();
   facts.headers_sha256 = sha256_hex(digests);
   find_licence(dir, facts);
   return facts;

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <set>
+
 #include "calkit/base/document.h"
-#include "calkit/base/log.h"
 
 namespace calkit::hf {
 namespace {
@@ -59,38 +62,85 @@ Result<WeightFile> open_file(const ModelDir& dir, const std::string& name) {
   return out;
 }
 
-/// Every tensor stands in the shard that the index names, in no other, and nowhere unlisted.
-Status check_placement(const ModelDir& dir, const Index& index, const std::vector<WeightFile>& files) {
-  std::size_t placed = 0;
-  std::uint64_t bytes = 0;
-  for (const WeightFile& file : files)
-    for (const RawTensor& tensor : file.header.tensors) {
-      const auto listed = index.shard_of.find(tensor.name);
-      if (listed == index.shard_of.end())
-        return input_error(dir.shown(file.name), fmt::format("tensor '{}'", tensor.name),
-                           "a tensor that the index does not list", fmt::format("tensors listed in {}", kIndex),
-                           "shards and index come from different saves");
-      if (listed->second != file.name)
-        return input_error(dir.shown(file.name), fmt::format("tensor '{}'", tensor.name), "stored in this shard",
-                           fmt::format("only {}, as the index says", listed->second),
-                           "shards and index come from different saves");
-      ++placed;
-      bytes += tensor.end - tensor.begin;
-    }
-  if (placed < index.shard_of.size())
-    for (const auto& [tensor, shard] : index.shard_of)
-      for (const WeightFile& file : files)
-        if (file.name == shard && std::none_of(file.header.tensors.begin(), file.header.tensors.end(),
-                                               [&](const RawTensor& t) { return t.name == tensor; }))
-          return input_error(dir.shown(shard), fmt::format("tensor '{}'", tensor), "absent",
-                             "present, as the index says", "the shard is from another save; download it again");
-  if (index.total_bytes && *index.total_bytes != bytes)
-    log::warning(fmt::format("{}: /metadata/total_size is {}, the tensors have {} bytes; going on with the tensors",
-                             dir.shown(kIndex), *index.total_bytes, bytes));
-  return {};
+const RawTensor* find_tensor(const WeightFile& file, std::string_view name) {
+  const auto& tensors = file.header.tensors;
+  const auto at = std::lower_bound(tensors.begin(), tensors.end(), name,
+                                   [](const RawTensor& tensor, std::string_view n) { return tensor.name < n; });
+  return at != tensors.end() && at->name == name ? &*at : nullptr;
 }
 
-Result<std::vector<WeightFile>> open_shards(const ModelDir& dir) {
+const WeightFile* find_file(const std::vector<WeightFile>& files, std::string_view name) {
+  for (const WeightFile& file : files)
+    if (file.name == name) return &file;
+  return nullptr;
+}
+
+bool same_content(const WeightFile& a, const RawTensor& x, const WeightFile& b, const RawTensor& y) {
+  const std::uint64_t bytes = x.end - x.begin;
+  if (x.dtype != y.dtype || x.shape != y.shape || bytes != y.end - y.begin) return false;
+  return bytes == 0 || std::memcmp(a.map->bytes().data() + x.begin, b.map->bytes().data() + y.begin, bytes) == 0;
+}
+
+/// Shards against their index: each listed tensor is in its shard. One that is also elsewhere must be equal there; one
+/// that is unlisted is taken, if only one shard has it.
+class Placement {
+ public:
+  Placement(const ModelDir& dir, const Index& index, Weights& weights) : dir_(dir), index_(index), weights_(weights) {}
+
+  Status check() {
+    for (const auto& [tensor, shard] : index_.shard_of)
+      if (find_tensor(*find_file(weights_.files, shard), tensor) == nullptr)
+        return input_error(dir_.shown(shard), fmt::format("tensor '{}'", tensor), "absent",
+                           "present, as the index says", "the shard is from another save; download it again");
+    std::vector<std::set<std::string>> copies(weights_.files.size());
+    for (std::size_t i = 0; i < copies.size(); ++i)
+      for (const RawTensor& tensor : weights_.files[i].header.tensors)
+        CALKIT_CHECK_OK(judge(weights_.files[i], tensor, copies[i]));
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      auto& tensors = weights_.files[i].header.tensors;
+      std::erase_if(tensors, [&](const RawTensor& tensor) { return copies[i].contains(tensor.name); });
+      for (const RawTensor& tensor : tensors) bytes += tensor.end - tensor.begin;
+    }
+    if (index_.total_bytes && *index_.total_bytes != bytes)
+      weights_.notes.push_back(
+          fmt::format("{} /metadata/total_size is {}, the tensors have {} bytes; the tensors count", kIndex,
+                      *index_.total_bytes, bytes));
+    return {};
+  }
+
+ private:
+  Status judge(const WeightFile& file, const RawTensor& tensor, std::set<std::string>& copies) {
+    const auto listed = index_.shard_of.find(tensor.name);
+    if (listed == index_.shard_of.end()) {
+      const auto [first, is_new] = unlisted_.emplace(tensor.name, file.name);
+      if (!is_new)
+        return input_error(dir_.shown(file.name), fmt::format("tensor '{}'", tensor.name),
+                           fmt::format("also in {}, and {} names neither", first->second, kIndex), "one of the two",
+                           "shards and index come from different saves");
+      weights_.notes.push_back(
+          fmt::format("{} does not list tensor '{}', which {} holds", kIndex, tensor.name, file.name));
+      return {};
+    }
+    if (listed->second == file.name) return {};
+    const WeightFile& home = *find_file(weights_.files, listed->second);
+    if (!same_content(file, tensor, home, *find_tensor(home, tensor.name)))
+      return input_error(dir_.shown(file.name), fmt::format("tensor '{}'", tensor.name),
+                         fmt::format("other values than in {}, where the index has it", listed->second), "one tensor",
+                         "shards and index come from different saves");
+    weights_.notes.push_back(fmt::format("tensor '{}' is in {}, as {} says, and with the same bytes in {}", tensor.name,
+                                         listed->second, kIndex, file.name));
+    copies.insert(tensor.name);
+    return {};
+  }
+
+  const ModelDir& dir_;
+  const Index& index_;
+  Weights& weights_;
+  std::map<std::string, std::string> unlisted_;
+};
+
+Result<Weights> open_shards(const ModelDir& dir) {
   CALKIT_TRY(const std::string text, dir.read(kIndex, 64ull << 20), "reading the shard index");
   CALKIT_TRY(const Value document, parse_json(text, dir.shown(kIndex)), "reading the shard index");
   CALKIT_TRY(const Index index, parse_index(Cursor(document, dir.shown(kIndex))), "reading the shard index");
@@ -98,28 +148,28 @@ Result<std::vector<WeightFile>> open_shards(const ModelDir& dir) {
     if (!dir.has(shard))
       return input_error(dir.shown(shard), {}, fmt::format("no such file, which the index names for '{}'", tensor),
                          "every shard of the index", "the download is not complete; fetch this shard");
-  std::vector<WeightFile> files;
+  Weights out;
   for (const auto& [shard, tensor] : index.a_tensor_of) {
     CALKIT_TRY(WeightFile file, open_file(dir, shard));
-    files.push_back(std::move(file));
+    out.files.push_back(std::move(file));
   }
-  CALKIT_CHECK_OK(check_placement(dir, index, files));
-  return files;
+  CALKIT_CHECK_OK(Placement(dir, index, out).check());
+  return out;
 }
 
 }  // namespace
 
-Result<std::vector<WeightFile>> open_weights(const ModelDir& dir) {
+Result<Weights> open_weights(const ModelDir& dir) {
   const bool single = dir.has(kSingle), sharded = dir.has(kIndex);
   if (single && sharded)
     return input_error(dir.shown(kIndex), {}, fmt::format("{} and this index, both", kSingle), "one of the two",
                        "which weights are meant is not stated: remove the one that is not");
   if (sharded) return open_shards(dir);
   if (!single) return no_weights(dir);
-  std::vector<WeightFile> files;
+  Weights out;
   CALKIT_TRY(WeightFile file, open_file(dir, kSingle));
-  files.push_back(std::move(file));
-  return files;
+  out.files.push_back(std::move(file));
+  return out;
 }
 
 }  // namespace calkit::hf

@@ -16,8 +16,13 @@ struct WeightFile {
   RawHeader header;
 };
 
+struct Weights {
+  std::vector<WeightFile> files;   ///< sorted by name; each tensor is in one of them
+  std::vector<std::string> notes;  ///< where index and shards disagree without harm
+};
+
 /// Opens and checks model.safetensors, or every shard that model.safetensors.index.json names and what it says of each
-/// tensor. Shard names are checked before any is opened. Sorted by name.
-Result<std::vector<WeightFile>> open_weights(const ModelDir& dir);
+/// tensor. Shard names are checked before any is opened.
+Result<Weights> open_weights(const ModelDir& dir);
 
 }  // namespace calkit::hf

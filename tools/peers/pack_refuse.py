@@ -3,7 +3,6 @@
 
   python3 tools/peers/pack_refuse.py FIXTURES/refuse tests/data/refuse.tar.zst
 
-Dropped: what no test reads (golden.npz, chat templates, generation configs of cases that are not about them).
 expect.json keeps case, group, expect, why and field. Needs the program zstd.
 """
 import io
@@ -14,15 +13,12 @@ import sys
 import tarfile
 
 source, out = sys.argv[1:]
-DROP = {"golden.npz", "chat_template.jinja", "special_tokens_map.json"}
 files = {}
 for case in sorted(os.listdir(source)):
     folder = os.path.join(source, case)
     if not os.path.isdir(folder):
         continue
     for name in sorted(os.listdir(folder)):
-        if name in DROP:
-            continue
         with open(os.path.join(folder, name), "rb") as f:
             data = f.read()
         if name == "expect.json":

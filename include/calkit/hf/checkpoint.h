@@ -46,9 +46,12 @@ class Checkpoint {
   /// Weight files, relative, sorted.
   const std::vector<std::string>& files() const { return files_; }
 
-  /// Every tensor of expected_tensors() is there with that shape, nothing else is, and all have the element type that
-  /// config.json states. With tied embeddings a stored lm_head.weight must equal the embedding byte for byte.
+  /// Every tensor of expected_tensors() is there with that shape in BF16, F16 or F32, and nothing else is but inv_freq
+  /// buffers of RoPE. With tied embeddings a stored lm_head.weight must equal the embedding byte for byte.
   Status check_against(const ModelSpec& spec) const;
+  /// What a reader should know of a checkpoint that passed, a sentence each: index and shards, element types that
+  /// differ from config.json's, tensors that are stored but not used.
+  std::vector<std::string> notes(const ModelSpec& spec) const;
   /// Reads every weight once, tensor by tensor, and lets its pages go: kInput names the first NaN or infinity.
   Status check_finite() const;
 
@@ -57,7 +60,7 @@ class Checkpoint {
 
   std::filesystem::path dir_;
   std::vector<TensorInfo> tensors_;
-  std::vector<std::string> files_;
+  std::vector<std::string> files_, notes_;
   std::vector<std::shared_ptr<const MappedFile>> maps_;  ///< parallel to files_
 };
 

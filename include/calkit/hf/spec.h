@@ -56,8 +56,9 @@ struct ModelSpec {
 /// naming the field, found and allowed. Both dialects are read: `torch_dtype`/`rope_theta`+`rope_scaling` and
 /// `dtype`/`rope_parameters`; two that disagree are kInput. A default that was taken and a key that changes nothing
 /// become notes.
-Result<ModelSpec> parse_spec(const Cursor& config);
-/// The same, from a folder. Where config.json states no dtype, weight_dtype is that of most of the stored weights.
+/// @param stored_dtype the element type of the weights, for a config that states none; bfloat16 if that is unknown too.
+Result<ModelSpec> parse_spec(const Cursor& config, std::optional<DType> stored_dtype = std::nullopt);
+/// The same, from a folder: the stored type is that of most bytes of the weights.
 Result<ModelSpec> read_spec(const std::filesystem::path& model_dir);
 
 /// The spec as a document (keys as in docs/formats/model-source.md).
