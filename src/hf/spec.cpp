@@ -256,7 +256,7 @@ Result<ModelSpec> parse_spec(const Cursor& config, std::optional<DType> stored_d
   CALKIT_CHECK_OK(read_numerics(config, spec));
   CALKIT_CHECK_OK(read_biases(config, *family, spec));
   spec.qk_norm = family->qk_norm;
-  if (family->experts) CALKIT_CHECK_OK(read_experts(config, spec));
+  CALKIT_CHECK_OK(family->experts ? read_experts(config, spec) : refuse_experts(config));
   CALKIT_CHECK_OK(read_rope(config, spec));
   CALKIT_CHECK_OK(refuse_windows(config, *family, spec));
   CALKIT_CHECK_OK(read_weight_dtype(config, stored_dtype, spec));

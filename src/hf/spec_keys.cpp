@@ -4,8 +4,6 @@
 
 #include <set>
 
-#include "spec_family.h"
-
 namespace calkit::hf {
 namespace {
 
@@ -38,15 +36,7 @@ constexpr Excluded kExcluded[] = {
     {"vision_config", "a text-only model", ""},
     {"audio_config", "a text-only model", ""},
     {"kv_lora_rank", "no latent attention (MLA)", ""},
-    {"n_routed_experts", "no experts, or those of qwen3_moe", ""},
 };
-
-bool has_experts(const Cursor& config) {
-  const auto at = config.find("model_type");
-  const std::string* type = at ? at->value().if_string() : nullptr;
-  const Family* family = type != nullptr ? find_family(*type) : nullptr;
-  return family != nullptr && family->experts;
-}
 
 void note_unused(const Cursor& config, ModelSpec& spec) {
   if (config.find("auto_map"))
@@ -65,13 +55,17 @@ Status refuse_structures(const Cursor& config) {
   for (const Excluded& excluded : kExcluded)
     if (const auto at = config.find(excluded.key))
       return at->error(at->value().describe(), excluded.allowed, std::string(excluded.hint));
-  for (const char* key : {"num_experts", "num_local_experts"})
-    if (const auto at = config.find(key); at && !has_experts(config))
-      return at->error(at->value().describe(), "a dense model, or the experts of model_type qwen3_moe");
   if (const auto at = config.find("is_encoder_decoder")) {
     CALKIT_TRY(const bool encoder_decoder, at->as_bool());
     if (encoder_decoder) return at->error("true", "false: a decoder-only model");
   }
+  return {};
+}
+
+Status refuse_experts(const Cursor& config) {
+  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
+    if (const auto at = config.find(key))
+      return at->error(at->value().describe(), "a dense model, or the experts of model_type qwen3_moe");
   return {};
 }
 

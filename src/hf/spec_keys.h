@@ -7,6 +7,8 @@ namespace calkit::hf {
 
 /// Refuses a structure that calkit does not run, before model_type is looked at: it is the deeper reason.
 Status refuse_structures(const Cursor& config);
+/// Refuses experts, for a family that has none.
+Status refuse_experts(const Cursor& config);
 /// Refuses every key that is not known to calkit, and notes those that are there but not followed.
 Status check_keys(const Cursor& config, ModelSpec& spec);
 

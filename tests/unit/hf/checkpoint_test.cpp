@@ -129,15 +129,16 @@ TEST(Checkpoint, SymlinksOutOfTheFolderAreRefused) {
 }
 
 TEST(Checkpoint, EmbeddingsTiedInTheConfigNeedNoHead) {
-  ModelSpec spec;
-  spec.vocab = 8;
-  spec.hidden = 4;
-  spec.weight_dtype = DType::kF32;
   for (const bool tied : {true, false}) {
-    const auto weights = Checkpoint::open(kCases + (tied ? "F12/tied_no_head" : "F12/untied_no_head"));
+    const std::string dir = kCases + (tied ? "F12/tied_no_head" : "F12/untied_no_head");
+    const auto spec = read_spec(dir);
+    ASSERT_TRUE(spec.ok()) << spec.error().message;
+    const auto weights = Checkpoint::open(dir);
     ASSERT_TRUE(weights.ok()) << weights.error().message;
-    spec.tied_embeddings = tied;
-    EXPECT_THAT(message_of(weights->check_against(spec)), HasSubstr(tied ? "accepted" : "lm_head.weight"));
+    EXPECT_THAT(message_of(weights->check_against(*spec)), HasSubstr(tied ? "accepted" : "lm_head.weight"));
+    if (tied) {
+      EXPECT_THAT(weights->notes(*spec), testing::Contains(HasSubstr("the head is model.embed_tokens.weight")));
+    }
   }
 }
 
@@ -166,15 +167,33 @@ TEST(Checkpoint, AStoredHeadOfATiedModelMustEqualTheEmbedding) {
   EXPECT_THAT(message_of(Checkpoint::open(dir.path())->check_against(spec)), HasSubstr("lm_head.weight"));
 }
 
-TEST(Checkpoint, TheElementTypeIsTheOneOfTheConfig) {
+TEST(Checkpoint, ElementTypesThatWidenWithoutLossAreTakenAndNoted) {
   ModelSpec spec;
   spec.vocab = spec.hidden = 2;
   spec.tied_embeddings = true;
-  spec.weight_dtype = DType::kBF16;
   const testing_support::ScratchDir dir;
   dir.write("model.safetensors", small({1, 2, 3, 4}));
-  EXPECT_THAT(message_of(Checkpoint::open(dir.path())->check_against(spec)),
-              AllOf(HasSubstr("dtype F32"), HasSubstr("BF16")));
+  for (const DType stated : {DType::kF32, DType::kBF16, DType::kF16}) {
+    spec.weight_dtype = stated;
+    const auto weights = Checkpoint::open(dir.path());
+    EXPECT_EQ(message_of(weights->check_against(spec)), "accepted");
+    const bool told = !weights->notes(spec).empty() && weights->notes(spec)[0].find("2 in F32") != std::string::npos;
+    EXPECT_EQ(told, stated != DType::kF32);
+  }
+}
+
+TEST(Checkpoint, OtherElementTypesAreRefused) {
+  ModelSpec spec;
+  spec.vocab = spec.hidden = 2;
+  spec.tied_embeddings = true;
+  for (const std::string dtype : {"F64", "I64", "U64"}) {
+    const testing_support::ScratchDir dir;
+    dir.write("model.safetensors", one(entry("model.embed_tokens.weight", dtype, "[2,2]", 0, 32) + "," +
+                                           entry("model.norm.weight", "F32", "[2]", 32, 40),
+                                       40));
+    EXPECT_THAT(message_of(Checkpoint::open(dir.path())->check_against(spec)),
+                AllOf(HasSubstr("model.embed_tokens.weight"), HasSubstr("dtype " + dtype)));
+  }
 }
 
 TEST(Checkpoint, NanAndInfinityAreFoundWithTheirPlace) {
