@@ -92,6 +92,7 @@ void add_notes(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer, cons
   all.notes = source.spec.notes;
   all.notes.insert(all.notes.end(), all.weight_notes.begin(), all.weight_notes.end());
   all.notes.insert(all.notes.end(), all.facts.notes.begin(), all.facts.notes.end());
+  all.notes.insert(all.notes.end(), all.identity.notes.begin(), all.identity.notes.end());
   for (const auto& [field, why] : source.null_reasons) all.notes.push_back(fmt::format("{} is null: {}", field, why));
   if (source.stop_ids.empty())
     all.notes.push_back("no file names an end-of-text token: nothing stops a generation but its length");

@@ -20,6 +20,7 @@ struct Stated {
 };
 struct Identity {
   Stated repository, revision, licence;
+  std::vector<std::string> notes;
 };
 /// Licence from the model card's front matter; repository and revision from the folder's download records.
 Result<Identity> read_identity(const hf::ModelFiles& files, const std::filesystem::path& model_dir);

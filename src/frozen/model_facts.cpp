@@ -51,6 +51,7 @@ Result<Identity> read_identity(const hf::ModelFiles& files, const std::filesyste
     out.revision.value = hub->revision;
     if (hub->repository) out.repository.why = hub->source;
     if (hub->revision) out.revision.why = hub->source;
+    out.notes = hub->notes;
   }
   return out;
 }

@@ -50,7 +50,15 @@ Result<ModelDir::Place> ModelDir::locate(std::string_view name) const {
     return input_error(shown(name), {}, fmt::format("a symlink to '{}'", target.string()),
                        "a plain file, or ../../blobs/<digest> inside a Hugging Face cache snapshot",
                        "copy the model folder with links resolved (cp -rL)");
+  if (!fs::exists(fs::symlink_status(blobs_->path() / blob, failed)))
+    return input_error(shown(name), {}, fmt::format("a symlink to '{}', which is not there", target.string()),
+                       "a blob of the cache", "the download is not complete; fetch the model again");
   return Place{blobs_.get(), blob};
+}
+
+Result<std::optional<std::string>> ModelDir::blob_of(std::string_view name) const {
+  CALKIT_TRY(const Place place, locate(name));
+  return place.root == blobs_.get() ? std::optional(place.name) : std::nullopt;
 }
 
 Result<std::string> ModelDir::read(std::string_view name, std::uint64_t max_bytes) const {

@@ -2,6 +2,7 @@
 /// The folder of a checkpoint, opened so that no file in it can lead elsewhere (private to hf).
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ class ModelDir {
   bool has(std::string_view name) const;
   Result<std::string> read(std::string_view name, std::uint64_t max_bytes) const;
   Result<std::shared_ptr<const MappedFile>> map(std::string_view name) const;
+  /// The digest in the name of the blob that a file of a cache snapshot links to: SHA-256 (64 digits) for what is
+  /// stored in LFS, else git's name of the blob (40). Nullopt for a plain file; kInput for a link that is refused.
+  Result<std::optional<std::string>> blob_of(std::string_view name) const;
   /// Names of all entries, sorted.
   std::vector<std::string> names() const;
 

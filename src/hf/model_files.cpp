@@ -1,8 +1,11 @@
 #include "calkit/hf/model_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "calkit/base/process.h"
+#include "git_blob.h"
 #include "model_dir.h"
 
 namespace calkit::hf {
@@ -11,21 +14,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kChunk = 8ull << 20;
-constexpr std::size_t kRevisionDigits = 40;
+constexpr std::size_t kGitDigits = 40;
 
-bool is_revision(std::string_view text) {
-  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == kRevisionDigits && std::all_of(text.begin(), text.end(), hex);
-}
-
-// "models--ORG--NAME" or "models--NAME".
-std::optional<std::string> repository_of_cache(std::string_view folder) {
-  constexpr std::string_view kPrefix = "models--", kSlash = "--";
-  if (!folder.starts_with(kPrefix)) return std::nullopt;
-  folder.remove_prefix(kPrefix.size());
-  const std::size_t at = folder.find(kSlash);
-  if (folder.empty() || at == std::string_view::npos) return std::nullopt;
-  return std::string(folder.substr(0, at)) + "/" + std::string(folder.substr(at + kSlash.size()));
+Error other_content(const std::string& shown, std::string_view kind, const std::string& found,
+                    const std::string& wanted) {
+  return input_error(shown, {}, fmt::format("content whose {} is {}", kind, found),
+                     fmt::format("{}, the name of its blob in the Hugging Face cache", wanted),
+                     "the cache is damaged or was changed by hand; delete the blob and fetch the model again");
 }
 
 }  // namespace
@@ -68,15 +63,26 @@ Result<std::string> ModelFiles::read(std::string_view name, std::uint64_t max_by
 }
 
 Result<FileDigest> ModelFiles::hash(std::string_view name) const {
+  CALKIT_TRY(const auto blob, state_->dir.blob_of(name));
   CALKIT_TRY(const auto map, state_->dir.map(name));
   Sha256 sha;
+  std::optional<GitBlobHash> git;
+  if (blob && blob->size() == kGitDigits) git.emplace(map->size());
   for (std::uint64_t at = 0; at < map->size(); at += kChunk) {
     if (interrupted()) return interrupted_error();
     const std::uint64_t length = std::min(kChunk, map->size() - at);
     sha.update(map->bytes().subspan(at, length));
+    if (git) git->update(map->bytes().subspan(at, length));
     map->release(at, length);
   }
-  return FileDigest{sha.hex(), map->size()};
+  const FileDigest digest{sha.hex(), map->size()};
+  if (git) {
+    if (const std::string found = git->hex(); found != *blob)
+      return other_content(shown(name), "git name", found, *blob);
+  } else if (blob && digest.sha256 != *blob) {
+    return other_content(shown(name), "SHA-256", digest.sha256, *blob);
+  }
+  return digest;
 }
 
 Result<FileDigest> ModelFiles::hash_all() const {
@@ -89,23 +95,6 @@ Result<FileDigest> ModelFiles::hash_all() const {
   }
   all.sha256 = sha.hex();
   return all;
-}
-
-std::optional<HubIdentity> hub_identity(const fs::path& dir) {
-  std::error_code failed;
-  const fs::path real = fs::canonical(dir, failed);
-  if (failed) return std::nullopt;
-  const std::string revision = real.filename().string();
-  if (real.parent_path().filename() == "snapshots" && is_revision(revision))
-    return HubIdentity{repository_of_cache(real.parent_path().parent_path().filename().string()), revision,
-                       "layout of the Hugging Face cache"};
-  // Line 1 of each record is the commit that the file came from.
-  const std::string record = ".cache/huggingface/download/config.json.metadata";
-  const auto text = read_file(real / record, 64 * 1024);
-  if (!text.ok()) return std::nullopt;
-  std::string line = text->substr(0, text->find('\n'));
-  if (!is_revision(line)) return std::nullopt;
-  return HubIdentity{std::nullopt, line, record};
 }
 
 }  // namespace calkit::hf

@@ -27,7 +27,8 @@ class ModelFiles {
   bool has(std::string_view name) const;
   std::string shown(std::string_view name) const;  ///< "DIR/NAME", for messages
   Result<std::string> read(std::string_view name, std::uint64_t max_bytes = 256ull << 20) const;
-  /// Reads each byte once, letting pages go on the way. kInterrupted: a signal came.
+  /// Reads each byte once, letting pages go on the way. kInterrupted: a signal came. kInput: a file of a Hugging Face
+  /// cache whose content is not what the name of its blob says; nothing is fetched for that.
   Result<FileDigest> hash(std::string_view name) const;
   /// SHA-256 over the lines "<sha256>  <name>\n" of all files in names() order: the digest of the whole checkpoint.
   Result<FileDigest> hash_all() const;
@@ -41,7 +42,8 @@ class ModelFiles {
 /// What a folder itself says of where it came from.
 struct HubIdentity {
   std::optional<std::string> repository, revision;
-  std::string source;  ///< which file or layout says so
+  std::string source;              ///< which file or layout says so
+  std::vector<std::string> notes;  ///< records beside it that say otherwise
 };
 /// Read from the layout of a Hugging Face cache (models--ORG--NAME/snapshots/REVISION), or from the download records
 /// that `huggingface-cli download --local-dir` leaves (.cache/huggingface/download/*.metadata; revision only).
