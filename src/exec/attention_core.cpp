@@ -4,25 +4,16 @@
 #include <cmath>
 #include <limits>
 
+#include "activation.h"
 #include "dot.h"
 #include "parallel.h"
 
 namespace calkit::exec {
 namespace {
 
-constexpr std::size_t kQueries = 4;  // that share one pass over the keys
+constexpr std::size_t kQueries = 6;  // that share one pass over the keys
 constexpr std::size_t kGrainProducts = 1u << 21;
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
-
-// Softmax in place. A row in which everything is masked attends to nothing: zeros.
-void softmax(float* scores, std::size_t count) {
-  const float largest = count == 0 ? kMasked : *std::max_element(scores, scores + count);
-  if (largest == kMasked) return std::fill(scores, scores + count, 0.0f);
-  float sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += scores[i] = std::exp(scores[i] - largest);
-  const float factor = 1.0f / sum;
-  for (std::size_t i = 0; i < count; ++i) scores[i] *= factor;
-}
 
 Rows rows_of(const HeadView& view, std::size_t batch, std::size_t head) {
   return {view.at(batch, head, 0), view.bf16, view.token_stride};
@@ -58,31 +49,45 @@ class Worker {
   }
 
   void run_block(std::size_t batch, std::size_t kv_head, const Query* block, std::size_t count) {
-    const std::size_t width = call_.q.width;
+    const std::size_t width = call_.q.width, out = call_.v.width;
     std::size_t longest = 0;
     for (std::size_t i = 0; i < count; ++i) longest = std::max(longest, block[i].keys);
     q_.resize(kQueries * width);
+    y_.resize(kQueries * out);
     scores_.resize(kQueries * std::max<std::size_t>(1, longest));
     for (std::size_t i = 0; i < count; ++i)
       load(call_.q.at(batch, block[i].head, block[i].token), &q_[i * width], width);
     dot_rows(isa_, q_.data(), width, count, rows_of(call_.k, batch, kv_head), longest, width, scores_.data(), longest);
-    for (std::size_t i = 0; i < count; ++i) finish(batch, kv_head, block[i], &scores_[i * longest]);
+    for (std::size_t i = 0; i < count; ++i) {
+      float* scores = &scores_[i * longest];
+      to_probabilities(batch, block[i], scores);
+      std::fill(scores + block[i].keys, scores + longest, 0.0f);
+    }
+    weighted_rows(isa_, scores_.data(), longest, count, longest, rows_of(call_.v, batch, kv_head), out, y_.data(), out);
+    for (std::size_t i = 0; i < count; ++i) store(&y_[i * out], call_.y.at(batch, block[i].head, block[i].token), out);
   }
 
-  void finish(std::size_t batch, std::size_t kv_head, const Query& query, float* scores) {
-    for (std::size_t j = 0; j < query.keys; ++j) scores[j] *= call_.scale;
+  // BF16: scores are rounded before and after the scale, softmax is F32 and rounded, as the peers do.
+  void to_probabilities(std::size_t batch, const Query& query, float* scores) const {
+    const bool round = call_.q.bf16;
+    if (round) scale_and_round(isa_, scores, 1.0f, query.keys);
+    if (round)
+      scale_and_round(isa_, scores, call_.scale, query.keys);
+    else
+      for (std::size_t j = 0; j < query.keys; ++j) scores[j] *= call_.scale;
     if (call_.softcap > 0)
       for (std::size_t j = 0; j < query.keys; ++j) scores[j] = std::tanh(scores[j] / call_.softcap) * call_.softcap;
     if (call_.mask.tensor != nullptr) call_.mask.apply(batch, query.head, query.token, scores, query.keys);
-    softmax(scores, query.keys);
-    const std::size_t width = call_.v.width;
-    y_.resize(width);
-    weighted_rows(isa_, scores, query.keys, rows_of(call_.v, batch, kv_head), width, y_.data());
-    std::byte* to = const_cast<std::byte*>(call_.y.at(batch, query.head, query.token));
+    softmax(isa_, scores, query.keys);
+    if (round) scale_and_round(isa_, scores, 1.0f, query.keys);
+  }
+
+  void store(const float* from, const std::byte* place, std::size_t width) const {
+    std::byte* to = const_cast<std::byte*>(place);
     if (call_.y.bf16)
-      narrow(isa_, y_.data(), reinterpret_cast<BF16*>(to), width);
+      narrow(isa_, from, reinterpret_cast<BF16*>(to), width);
     else
-      std::copy(y_.begin(), y_.end(), reinterpret_cast<float*>(to));
+      std::copy_n(from, width, reinterpret_cast<float*>(to));
   }
 
   void load(const std::byte* from, float* to, std::size_t width) const {

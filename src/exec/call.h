@@ -63,10 +63,13 @@ void register_attention(Registry& registry);
 void register_cast(Registry& registry);
 void register_compare(Registry& registry);
 void register_elementwise(Registry& registry);
+void register_experts(Registry& registry);
 void register_gather(Registry& registry);
 void register_matmul(Registry& registry);
 void register_norm(Registry& registry);
+void register_reduce(Registry& registry);
 void register_rotary(Registry& registry);
+void register_scatter(Registry& registry);
 void register_shape_ops(Registry& registry);
 void register_slice_ops(Registry& registry);
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -50,7 +52,7 @@ template <class V>
 void weighted_scalar(const float* p, std::size_t t, const V* v, std::size_t stride, std::size_t from, std::size_t d,
                      float* y) {
   for (std::size_t i = from; i < d; ++i) {
-    float sum = 0;
+    float sum = y[i];
     for (std::size_t row = 0; row < t; ++row) sum = std::fmaf(p[row], load_one(v + row * stride + i), sum);
     y[i] = sum;
   }
@@ -77,7 +79,7 @@ CALKIT_AVX2 inline float add_lanes(__m256 v) {
 constexpr std::size_t kAhead = 32u << 10;
 
 // kM rows of x against kN rows of w: the registers hold 2 * kM * kN accumulators.
-template <std::size_t kM, std::size_t kN, class W>
+template <std::size_t kM, std::size_t kN, bool kStream, class W>
 CALKIT_AVX2 void dot_block(const float* x, std::size_t x_stride, const W* w, std::size_t w_stride, std::size_t k,
                            float* y, std::size_t y_stride) {
   __m256 acc[kM][kN][2];
@@ -87,7 +89,7 @@ CALKIT_AVX2 void dot_block(const float* x, std::size_t x_stride, const W* w, std
   for (; i + 2 * kLanes <= k; i += 2 * kLanes)
 #pragma GCC unroll 4
     for (std::size_t n = 0; n < kN; ++n) {
-      _mm_prefetch(reinterpret_cast<const char*>(w + n * w_stride + i) + kAhead, _MM_HINT_T0);
+      if constexpr (kStream) _mm_prefetch(reinterpret_cast<const char*>(w + n * w_stride + i) + kAhead, _MM_HINT_T0);
       const __m256 low = load_eight(w + n * w_stride + i);
       const __m256 high = load_eight(w + n * w_stride + i + kLanes);
 #pragma GCC unroll 4
@@ -111,37 +113,99 @@ CALKIT_AVX2 void dot_block(const float* x, std::size_t x_stride, const W* w, std
     }
 }
 
-template <std::size_t kM, std::size_t kN, class W>
+template <std::size_t kM, std::size_t kN, bool kStream, class W>
 CALKIT_AVX2 void dot_panel(const float* x, std::size_t x_stride, const W* w, std::size_t w_stride, std::size_t n,
                            std::size_t k, float* y, std::size_t y_stride) {
   std::size_t row = 0;
-  for (; row + kN <= n; row += kN) dot_block<kM, kN>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride);
-  for (; row < n; ++row) dot_block<kM, 1>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride);
+  for (; row + kN <= n; row += kN)
+    dot_block<kM, kN, kStream>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride);
+  for (; row < n; ++row) dot_block<kM, 1, kStream>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride);
+}
+
+CALKIT_AVX2 void widen_ahead(const BF16* from, float* to, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    _mm_prefetch(reinterpret_cast<const char*>(from + i) + kAhead, _MM_HINT_T0);
+    for (std::size_t j = 0; j < 4; ++j) _mm256_storeu_ps(to + i + j * kLanes, load_eight(from + i + j * kLanes));
+  }
+  for (; i < count; ++i) to[i] = to_float(from[i]);
+}
+
+// What many rows of x meet of w at a time: it stays in the second cache, widened once.
+constexpr std::size_t kBlockBytes = 192u << 10;
+
+const float* wide_block(const float* w, std::size_t, std::size_t, std::size_t) {
+  return w;
+}
+const float* wide_block(const BF16* w, std::size_t w_stride, std::size_t rows, std::size_t k) {
+  thread_local std::vector<float> wide;
+  wide.resize(std::max(wide.size(), rows * k));
+  for (std::size_t row = 0; row < rows; ++row) widen_ahead(w + row * w_stride, wide.data() + row * k, k);
+  return wide.data();
 }
 
 template <class W>
 void dot_avx2(const float* x, std::size_t x_stride, std::size_t m, const W* w, std::size_t w_stride, std::size_t n,
               std::size_t k, float* y, std::size_t y_stride) {
-  for (; m >= 4; m -= 4, x += 4 * x_stride, y += 4 * y_stride)
-    dot_panel<4, 1>(x, x_stride, w, w_stride, n, k, y, y_stride);
-  if (m == 3) dot_panel<3, 2>(x, x_stride, w, w_stride, n, k, y, y_stride);
-  if (m == 2) dot_panel<2, 2>(x, x_stride, w, w_stride, n, k, y, y_stride);
-  if (m == 1) dot_panel<1, 4>(x, x_stride, w, w_stride, n, k, y, y_stride);
+  if (m == 3) return dot_panel<3, 2, true>(x, x_stride, w, w_stride, n, k, y, y_stride);
+  if (m == 2) return dot_panel<2, 2, true>(x, x_stride, w, w_stride, n, k, y, y_stride);
+  if (m == 1) return dot_panel<1, 4, true>(x, x_stride, w, w_stride, n, k, y, y_stride);
+  const std::size_t block = std::max<std::size_t>(8, kBlockBytes / sizeof(float) / std::max<std::size_t>(1, k) / 8 * 8);
+  for (std::size_t begin = 0; begin < n; begin += block) {
+    const std::size_t rows = std::min(block, n - begin);
+    const float* wide = wide_block(w + begin * w_stride, w_stride, rows, k);
+    const std::size_t wide_stride = std::is_same_v<W, float> ? w_stride : k;
+    const float* from = x;
+    float* to = y + begin;
+    std::size_t left = m;
+    for (; left >= 3; left -= 3, from += 3 * x_stride, to += 3 * y_stride)
+      dot_panel<3, 2, false>(from, x_stride, wide, wide_stride, rows, k, to, y_stride);
+    if (left == 2) dot_panel<2, 2, false>(from, x_stride, wide, wide_stride, rows, k, to, y_stride);
+    if (left == 1) dot_panel<1, 4, false>(from, x_stride, wide, wide_stride, rows, k, to, y_stride);
+  }
 }
 
-template <class V>
-CALKIT_AVX2 void weighted_avx2(const float* p, std::size_t t, const V* v, std::size_t stride, std::size_t d, float* y) {
+// y += p * v of kM rows of p; t ascending.
+template <std::size_t kM, class V>
+CALKIT_AVX2 void weighted_block(const float* p, std::size_t p_stride, std::size_t t, const V* v, std::size_t stride,
+                                std::size_t d, float* y, std::size_t y_stride) {
   std::size_t i = 0;
-  for (; i + 4 * kLanes <= d; i += 4 * kLanes) {
-    __m256 sum[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps()};
+  for (; i + 2 * kLanes <= d; i += 2 * kLanes) {
+    __m256 sum[kM][2];
+    for (std::size_t m = 0; m < kM; ++m)
+      for (std::size_t j = 0; j < 2; ++j) sum[m][j] = _mm256_loadu_ps(y + m * y_stride + i + j * kLanes);
     for (std::size_t row = 0; row < t; ++row) {
-      const __m256 weight = _mm256_set1_ps(p[row]);
-      for (std::size_t j = 0; j < 4; ++j)
-        sum[j] = _mm256_fmadd_ps(weight, load_eight(v + row * stride + i + j * kLanes), sum[j]);
+      const __m256 low = load_eight(v + row * stride + i), high = load_eight(v + row * stride + i + kLanes);
+#pragma GCC unroll 6
+      for (std::size_t m = 0; m < kM; ++m) {
+        const __m256 weight = _mm256_set1_ps(p[m * p_stride + row]);
+        sum[m][0] = _mm256_fmadd_ps(weight, low, sum[m][0]);
+        sum[m][1] = _mm256_fmadd_ps(weight, high, sum[m][1]);
+      }
     }
-    for (std::size_t j = 0; j < 4; ++j) _mm256_storeu_ps(y + i + j * kLanes, sum[j]);
+    for (std::size_t m = 0; m < kM; ++m)
+      for (std::size_t j = 0; j < 2; ++j) _mm256_storeu_ps(y + m * y_stride + i + j * kLanes, sum[m][j]);
   }
-  weighted_scalar(p, t, v, stride, i, d, y);
+  for (std::size_t m = 0; m < kM && i < d; ++m) weighted_scalar(p + m * p_stride, t, v, stride, i, d, y + m * y_stride);
+}
+
+constexpr std::size_t kWeightedRows = 64;  // of v, that stay in the first cache
+
+template <class V>
+void weighted_avx2(const float* p, std::size_t p_stride, std::size_t m, std::size_t t, const V* v, std::size_t stride,
+                   std::size_t d, float* y, std::size_t y_stride) {
+  for (std::size_t begin = 0; begin < t; begin += kWeightedRows) {
+    const std::size_t rows = std::min(kWeightedRows, t - begin);
+    const float* from = p + begin;
+    const V* at = v + begin * stride;
+    float* to = y;
+    std::size_t left = m;
+    for (; left >= 6; left -= 6, from += 6 * p_stride, to += 6 * y_stride)
+      weighted_block<6>(from, p_stride, rows, at, stride, d, to, y_stride);
+    for (; left >= 2; left -= 2, from += 2 * p_stride, to += 2 * y_stride)
+      weighted_block<2>(from, p_stride, rows, at, stride, d, to, y_stride);
+    if (left == 1) weighted_block<1>(from, p_stride, rows, at, stride, d, to, y_stride);
+  }
 }
 
 CALKIT_AVX2 void widen_avx2(const BF16* from, float* to, std::size_t count) {
@@ -150,17 +214,30 @@ CALKIT_AVX2 void widen_avx2(const BF16* from, float* to, std::size_t count) {
   for (; i < count; ++i) to[i] = to_float(from[i]);
 }
 
-CALKIT_AVX2 void narrow_avx2(const float* from, BF16* to, std::size_t count) {
+// Eight numbers rounded to BF16; their bits are the upper halves, the lower halves are not cleared.
+CALKIT_AVX2 inline __m256i rounded(__m256 value) {
   const __m256i bias = _mm256_set1_epi32(0x7fff), one = _mm256_set1_epi32(1), quiet = _mm256_set1_epi32(0x400000);
+  const __m256i bits = _mm256_castps_si256(value);
+  const __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+  const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(bias, even));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+  return _mm256_blendv_epi8(up, _mm256_or_si256(bits, quiet), nan);
+}
+
+CALKIT_AVX2 void scale_and_round_avx2(float* values, float factor, std::size_t count) {
+  const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    const __m256 value = _mm256_loadu_ps(from + i);
-    const __m256i bits = _mm256_castps_si256(value);
-    const __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
-    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(bias, even));
-    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
-    const __m256i chosen = _mm256_blendv_epi8(rounded, _mm256_or_si256(bits, quiet), nan);
-    const __m256i high = _mm256_srli_epi32(chosen, 16);
+    const __m256i bits = rounded(_mm256_mul_ps(_mm256_loadu_ps(values + i), _mm256_set1_ps(factor)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(values + i), _mm256_and_si256(bits, upper));
+  }
+  for (; i < count; ++i) values[i] = round_bf16(values[i] * factor);
+}
+
+CALKIT_AVX2 void narrow_avx2(const float* from, BF16* to, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const __m256i high = _mm256_srli_epi32(rounded(_mm256_loadu_ps(from + i)), 16);
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(high, high), 0xd8);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm256_castsi256_si128(packed));
   }
@@ -180,11 +257,13 @@ void dot_rows_of(Isa isa, const float* x, std::size_t x_stride, std::size_t m, c
 }
 
 template <class V>
-void weighted_rows_of(Isa isa, const float* p, std::size_t t, const V* v, std::size_t stride, std::size_t d, float* y) {
+void weighted_rows_of(Isa isa, const float* p, std::size_t p_stride, std::size_t m, std::size_t t, const V* v,
+                      std::size_t stride, std::size_t d, float* y, std::size_t y_stride) {
+  for (std::size_t row = 0; row < m; ++row) std::fill_n(y + row * y_stride, d, 0.0f);
 #if defined(__x86_64__)
-  if (isa == Isa::kAvx2) return weighted_avx2(p, t, v, stride, d, y);
+  if (isa == Isa::kAvx2) return weighted_avx2(p, p_stride, m, t, v, stride, d, y, y_stride);
 #endif
-  weighted_scalar(p, t, v, stride, 0, d, y);
+  for (std::size_t row = 0; row < m; ++row) weighted_scalar(p + row * p_stride, t, v, stride, 0, d, y + row * y_stride);
 }
 
 }  // namespace
@@ -203,11 +282,12 @@ void dot_rows(Isa isa, const float* x, std::size_t x_stride, std::size_t m, cons
     dot_rows_of(isa, x, x_stride, m, static_cast<const float*>(w.data), w.stride, n, k, y, y_stride);
 }
 
-void weighted_rows(Isa isa, const float* p, std::size_t t, const Rows& v, std::size_t d, float* y) {
+void weighted_rows(Isa isa, const float* p, std::size_t p_stride, std::size_t m, std::size_t t, const Rows& v,
+                   std::size_t d, float* y, std::size_t y_stride) {
   if (v.bf16)
-    weighted_rows_of(isa, p, t, static_cast<const BF16*>(v.data), v.stride, d, y);
+    weighted_rows_of(isa, p, p_stride, m, t, static_cast<const BF16*>(v.data), v.stride, d, y, y_stride);
   else
-    weighted_rows_of(isa, p, t, static_cast<const float*>(v.data), v.stride, d, y);
+    weighted_rows_of(isa, p, p_stride, m, t, static_cast<const float*>(v.data), v.stride, d, y, y_stride);
 }
 
 void widen(Isa isa, const BF16* from, float* to, std::size_t count) {
@@ -222,6 +302,13 @@ void narrow(Isa isa, const float* from, BF16* to, std::size_t count) {
   if (isa == Isa::kAvx2) return narrow_avx2(from, to, count);
 #endif
   for (std::size_t i = 0; i < count; ++i) to[i] = to_bf16(from[i]);
+}
+
+void scale_and_round(Isa isa, float* values, float factor, std::size_t count) {
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx2) return scale_and_round_avx2(values, factor, count);
+#endif
+  for (std::size_t i = 0; i < count; ++i) values[i] = round_bf16(values[i] * factor);
 }
 
 }  // namespace calkit::exec

@@ -10,12 +10,14 @@
 namespace calkit::exec {
 namespace {
 
-// Up to here our own row products win: reading the weights costs more than multiplying. It is also the largest number
-// of rows for which a row's result is the same bits whatever the other rows are.
-constexpr std::size_t kFewRows = 8;
 constexpr std::size_t kRowsAtATime = 512;         // of activations, bounds the F32 copies
-constexpr std::size_t kScratchBytes = 4u << 20;   // of widened weights
 constexpr std::size_t kGrainProducts = 1u << 21;  // a thread is not worth starting for less
+
+void add_bias(const float* bias, float* rows, std::size_t m, std::size_t n) {
+  if (bias == nullptr) return;
+  for (std::size_t row = 0; row < m; ++row)
+    for (std::size_t i = 0; i < n; ++i) rows[row * n + i] += bias[i];
+}
 
 }  // namespace
 
@@ -41,7 +43,7 @@ std::uint64_t Linear::packed_bytes() const {
   return packed_ ? packed_->bytes() : 0;
 }
 
-Status Linear::multiply(const std::byte* x, std::size_t m, std::byte* y) const {
+Status Linear::multiply(const std::byte* x, std::size_t m, std::byte* y, const float* bias) const {
   if (m == 0 || n_ == 0) return {};
   const bool bf16 = dtype() == DType::kBF16;
   const std::size_t bytes = dtype_bytes(dtype());
@@ -51,7 +53,7 @@ Status Linear::multiply(const std::byte* x, std::size_t m, std::byte* y) const {
     const std::byte* from = x + row * k_ * bytes;
     std::byte* to = y + row * n_ * bytes;
     if (packed_) {
-      CALKIT_CHECK_OK(packed(from, rows, to));
+      CALKIT_CHECK_OK(packed(from, rows, to, bias));
       continue;
     }
     const float* input = reinterpret_cast<const float*>(from);
@@ -60,48 +62,38 @@ Status Linear::multiply(const std::byte* x, std::size_t m, std::byte* y) const {
       widen(isa_, reinterpret_cast<const BF16*>(from), wide.data(), rows * k_);
       input = wide.data();
     }
-    CALKIT_CHECK_OK(rows <= kFewRows ? few_rows(input, rows, to) : many_rows(input, rows, to));
+    as_stored(input, rows, to, bias);
   }
   return {};
 }
 
-Status Linear::packed(const std::byte* x, std::size_t m, std::byte* y) const {
-  if (dtype() == DType::kF32) return packed_->multiply(x, m, reinterpret_cast<float*>(y));
-  std::vector<float> sums(m * n_);
-  CALKIT_CHECK_OK(packed_->multiply(x, m, sums.data()));
-  narrow(isa_, sums.data(), reinterpret_cast<BF16*>(y), sums.size());
-  return {};
-}
-
-Status Linear::few_rows(const float* x, std::size_t m, std::byte* y) const {
+Status Linear::packed(const std::byte* x, std::size_t m, std::byte* y, const float* bias) const {
   const bool bf16 = dtype() == DType::kBF16;
-  const Rows rows{w_.raw(), bf16, k_};
   std::vector<float> sums(bf16 ? m * n_ : 0);
   float* out = bf16 ? sums.data() : reinterpret_cast<float*>(y);
-  parallel_for(threads_, n_, kGrainProducts / std::max<std::size_t>(1, m * k_),
-               [&](std::size_t begin, std::size_t end) {
-                 dot_rows(isa_, x, k_, m, rows.from(begin), end - begin, k_, out + begin, n_);
-               });
+  CALKIT_CHECK_OK(packed_->multiply(x, m, out));
+  add_bias(bias, out, m, n_);
   if (bf16) narrow(isa_, sums.data(), reinterpret_cast<BF16*>(y), sums.size());
   return {};
 }
 
-Status Linear::many_rows(const float* x, std::size_t m, std::byte* y) const {
-  if (dtype() == DType::kF32)
-    return dnnl_multiply(threads_, x, false, w_.data<float>().data(), true, m, n_, k_, reinterpret_cast<float*>(y));
-  const std::size_t block =
-      std::min(n_, std::max<std::size_t>(16, kScratchBytes / (sizeof(float) * std::max<std::size_t>(1, k_))));
-  std::vector<float> wide(block * k_), sums(m * block);
-  const BF16* weights = w_.data<BF16>().data();
-  BF16* out = reinterpret_cast<BF16*>(y);
-  for (std::size_t begin = 0; begin < n_; begin += block) {
-    const std::size_t columns = std::min(block, n_ - begin);
-    widen(isa_, weights + begin * k_, wide.data(), columns * k_);
-    CALKIT_CHECK_OK(dnnl_multiply(threads_, x, false, wide.data(), true, m, columns, k_, sums.data()));
-    for (std::size_t row = 0; row < m; ++row)
-      narrow(isa_, sums.data() + row * columns, out + row * n_ + begin, columns);
-  }
-  return {};
+void Linear::as_stored(const float* x, std::size_t m, std::byte* y, const float* bias) const {
+  const bool bf16 = dtype() == DType::kBF16;
+  const Rows rows{w_.raw(), bf16, k_};
+  const auto columns = [&](std::size_t begin, std::size_t end) {
+    const std::size_t n = end - begin;
+    std::vector<float> sums(bf16 ? m * n : 0);
+    float* out = bf16 ? sums.data() : reinterpret_cast<float*>(y) + begin;
+    const std::size_t stride = bf16 ? n : n_;
+    dot_rows(isa_, x, k_, m, rows.from(begin), n, k_, out, stride);
+    for (std::size_t row = 0; row < m; ++row) {
+      float* of_row = out + row * stride;
+      if (bias != nullptr)
+        for (std::size_t i = 0; i < n; ++i) of_row[i] += bias[begin + i];
+      if (bf16) narrow(isa_, of_row, reinterpret_cast<BF16*>(y) + row * n_ + begin, n);
+    }
+  };
+  parallel_for(threads_, n_, kGrainProducts / std::max<std::size_t>(1, m * k_), columns);
 }
 
 Result<std::shared_ptr<const Linear>> LinearCache::get(const Tensor& w, int threads) {

@@ -12,9 +12,9 @@ namespace calkit::exec {
 
 class PackedWeights;
 
-/// y = x * w^T. F32 or BF16; accumulates in F32, rounds once.
-/// Where oneDNN has a packed layout for the type, `w` is packed once. Elsewhere the rows are read where they are: few
-/// activations by our own row products, many through oneDNN's F32 product, BF16 rows being widened a block at a time.
+/// y = x * w^T (+ bias). F32 or BF16; accumulates in F32, rounds once.
+/// Where oneDNN has a packed layout for the type, `w` is packed once. Elsewhere the rows are read where they are, BF16
+/// rows being widened a block at a time, and the result of a row of x does not depend on the other rows.
 class Linear {
  public:
   /// @param may_pack false for weights that are used once. The bytes of `w` stay referenced either way.
@@ -25,14 +25,13 @@ class Linear {
   std::size_t inputs() const { return k_; }
   DType dtype() const { return w_.dtype(); }
   std::uint64_t packed_bytes() const;
-  /// @param x [m, k] and y [m, n] of w's type.
-  Status multiply(const std::byte* x, std::size_t m, std::byte* y) const;
+  /// @param x [m, k] and y [m, n] of w's type. @param bias [n], added in F32 before the result is rounded, or nullptr.
+  Status multiply(const std::byte* x, std::size_t m, std::byte* y, const float* bias = nullptr) const;
 
  private:
   explicit Linear(Tensor w, int threads);
-  Status packed(const std::byte* x, std::size_t m, std::byte* y) const;
-  Status few_rows(const float* x, std::size_t m, std::byte* y) const;
-  Status many_rows(const float* x, std::size_t m, std::byte* y) const;
+  Status packed(const std::byte* x, std::size_t m, std::byte* y, const float* bias) const;
+  void as_stored(const float* x, std::size_t m, std::byte* y, const float* bias) const;
 
   Tensor w_;
   std::size_t n_ = 0, k_ = 0;

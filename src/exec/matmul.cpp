@@ -24,6 +24,15 @@ Status check_operands(const Call& call, const Tensor& a, const Tensor& b) {
   return {};
 }
 
+// The bias of calkit:MatMulNT, or nothing.
+Result<std::vector<float>> read_bias(const Call& call, const Linear& linear) {
+  const Tensor* bias = call.optional(2);
+  if (bias == nullptr) return std::vector<float>();
+  if (bias->dtype() != linear.dtype() || bias->shape() != Shape{static_cast<std::int64_t>(linear.outputs())})
+    return call.fault(2, tensor_text(*bias), fmt::format("{} [{}]", dtype_name(linear.dtype()), linear.outputs()));
+  return to_floats(*bias);
+}
+
 // x [..., k] through `linear`; the output keeps x's leading axes.
 Status apply_linear(const Call& call, const Tensor& x, const Linear& linear) {
   if (x.dtype() != linear.dtype())
@@ -32,8 +41,10 @@ Status apply_linear(const Call& call, const Tensor& x, const Linear& linear) {
     return call.fault(0, tensor_text(x), fmt::format("a last axis of {}", linear.inputs()));
   Shape shape = x.shape();
   shape.back() = static_cast<std::int64_t>(linear.outputs());
+  CALKIT_TRY(const std::vector<float> bias, read_bias(call, linear));
   CALKIT_TRY(Tensor y, call.out(0, x.dtype(), shape));
-  return linear.multiply(x.raw(), extent(x.shape(), 0, x.rank() - 1), y.mutable_raw());
+  return linear.multiply(x.raw(), extent(x.shape(), 0, x.rank() - 1), y.mutable_raw(),
+                         bias.empty() ? nullptr : bias.data());
 }
 
 // The transposed copy of a matrix [k, n].
@@ -250,7 +261,7 @@ Status run_gemm(const Call& call) {
 
 void register_matmul(Registry& registry) {
   registry[":MatMul"] = {.min_inputs = 2, .max_inputs = 2, .factory = &make_matmul};
-  registry["calkit:MatMulNT"] = {.min_inputs = 2, .max_inputs = 2, .factory = &make_matmul_nt};
+  registry["calkit:MatMulNT"] = {.min_inputs = 2, .max_inputs = 3, .factory = &make_matmul_nt};
   registry[":Gemm"] = {
       .min_inputs = 2, .max_inputs = 3, .attributes = {"alpha", "beta", "transA", "transB"}, .run = &run_gemm};
 }

@@ -1,5 +1,7 @@
 #pragma once
-/// Rewrites of a graph before it runs. Each keeps the numbers; none changes a graph output.
+/// Rewrites of a graph before it runs. None changes a graph output. In F32 each keeps the numbers; in BF16 one operator
+/// rounds once, as the peers' kernels do, where several rounded several times.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,16 @@ namespace calkit::exec {
 /// MatMul(x, Transpose(w)) with an initialiser w [N, K] becomes calkit:MatMulNT(x, w): no transposed copy of any
 /// weight.
 void use_weights_as_stored(onnx::Graph& graph);
+
+/// Mul(Mul(g, Sigmoid(g)), u) becomes calkit:SwiGLU(g, u).
+void use_gated_units(onnx::Graph& graph);
+
+/// Add of a constant vector to a calkit:MatMulNT that nobody else reads becomes its third operand.
+void use_biases(onnx::Graph& graph);
+
+/// The nodes of all experts of a layer, as model/graph.h describes them, become one calkit:Experts. Needs the two
+/// rewrites above to have run. A layer of another form stays as it is.
+void use_experts(onnx::Graph& graph);
 
 /// One layer's cache in a decode graph: graph inputs, and the prefill outputs that fill them.
 struct LayerCache {

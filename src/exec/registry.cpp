@@ -16,10 +16,13 @@ const Registry& registry() {
     register_cast(out);
     register_compare(out);
     register_elementwise(out);
+    register_experts(out);
     register_gather(out);
     register_matmul(out);
     register_norm(out);
+    register_reduce(out);
     register_rotary(out);
+    register_scatter(out);
     register_shape_ops(out);
     register_slice_ops(out);
     return out;

@@ -74,6 +74,14 @@ Result<std::vector<std::size_t>> table_rows(const Call& call, const Geometry& g)
   return rows;
 }
 
+inline float rounded(const float&, float product) {
+  return product;
+}
+inline float rounded(const BF16&, float product) {
+  return round_bf16(product);
+}
+
+// BF16: each product is rounded, then their sum, as the peers do.
 template <class T>
 void rotate(const Geometry& g, const std::vector<std::size_t>& rows, const T* cos, const T* sin, const T* x, T* y) {
   const std::size_t half = g.rotated / 2;
@@ -86,8 +94,9 @@ void rotate(const Geometry& g, const std::vector<std::size_t>& rows, const T* co
         T* to = y + at;
         for (std::size_t i = 0; i < half; ++i) {
           const float first = wide(from[i * step]), second = wide(from[i * step + apart]);
-          put(to[i * step], first * wide(c[i]) - second * wide(n[i]));
-          put(to[i * step + apart], second * wide(c[i]) + first * wide(n[i]));
+          const float cosine = wide(c[i]), sine = wide(n[i]);
+          put(to[i * step], rounded(*from, first * cosine) - rounded(*from, second * sine));
+          put(to[i * step + apart], rounded(*from, second * cosine) + rounded(*from, first * sine));
         }
         for (std::size_t i = g.rotated; i < g.width; ++i) to[i] = from[i];
       }

@@ -163,9 +163,10 @@ Result<bool> Session::State::fold(Kernel& kernel, const onnx::Node& node, std::s
 void Session::State::report_packed() const {
   if (!options.constant_packed) return;
   std::set<std::string> packed;
-  for (const Step& step : steps)
-    if (step.kernel->packed_bytes() > 0 && model.graph.nodes[step.node].inputs.size() > 1)
-      packed.insert(model.graph.nodes[step.node].inputs[1]);
+  for (const Step& step : steps) {
+    const auto& inputs = model.graph.nodes[step.node].inputs;
+    if (step.kernel->packed_bytes() > 0 && inputs.size() > 1) packed.insert(inputs.begin() + 1, inputs.end());
+  }
   for (const auto& initializer : model.graph.initializers)
     if (packed.contains(initializer.name)) options.constant_packed(initializer);
 }
@@ -271,6 +272,9 @@ Result<Session> Session::create(onnx::Model model, const SessionOptions& options
   state->options = options;
   CALKIT_CHECK_OK(state->check_opset());
   use_weights_as_stored(state->model.graph);
+  use_gated_units(state->model.graph);
+  use_biases(state->model.graph);
+  use_experts(state->model.graph);
   CALKIT_CHECK_OK(state->take_initializers());
   CALKIT_CHECK_OK(state->plan());
   state->report_packed();

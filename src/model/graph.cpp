@@ -5,7 +5,9 @@
 #include <cmath>
 #include <utility>
 
+#include "calkit/hf/rope.h"
 #include "graph_builder.h"
+#include "graph_experts.h"
 #include "graph_recipe.h"
 
 namespace calkit::model {
@@ -15,17 +17,6 @@ using onnx::attr;
 using onnx::Dim;
 
 constexpr std::int64_t kOpset = 23, kIrVersion = 11;
-
-// Transformers computes 1 / theta^(2i/D) in float32 throughout; the exponent, the power and the quotient are rounded
-// where PyTorch rounds them.
-std::vector<float> inverse_frequencies(double theta, std::int64_t head_dim) {
-  std::vector<float> out;
-  for (std::int64_t i = 0; i < head_dim; i += 2) {
-    const float exponent = static_cast<float>(i) / static_cast<float>(head_dim);
-    out.push_back(1.0f / static_cast<float>(std::pow(theta, static_cast<double>(exponent))));
-  }
-  return out;
-}
 
 class Recipe {
  public:
@@ -39,7 +30,7 @@ class Recipe {
     for (std::int64_t layer = 0; layer < spec_.layers; ++layer) x = block(layer, x);
     const std::string normed = rms_norm(x, "model.norm.weight", "final_norm");
     const std::string last = last_token(normed);
-    linear(last, spec_.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight", "lm_head", "logits");
+    add_.linear(last, spec_.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight", "", "lm_head", "logits");
     inputs_and_outputs();
   }
 
@@ -52,30 +43,37 @@ class Recipe {
     const auto list = [&](const char* name, std::vector<std::int64_t> values) {
       add_.constant(name, Tensor::of({static_cast<std::int64_t>(values.size())}, values));
     };
-    add_.constant("rope.inv_freq", Tensor::of({d / 2}, inverse_frequencies(spec_.rope_theta, d)));
+    add_.constant("rope.inv_freq", Tensor::of({d / 2}, hf::inverse_frequencies(spec_)));
     list("shape.q_heads", {0, 0, spec_.q_heads, d});
     list("shape.kv_heads", {0, 0, spec_.kv_heads, d});
     list("shape.merged", {0, 0, spec_.q_heads * d});
     if (phase_ == Phase::kPrefill) list("axes.last", {-1});
     list("axes.two", {2});
     if (phase_ == Phase::kDecode) list("axes.one", {1});
+    if (spec_.experts) add_expert_constants(add_, spec_, type_);
   }
 
-  // cos and sin [B, S, D/2] of all layers; angles are float32 in every graph, as Transformers has them.
+  // cos and sin [B, S, D/2] of all layers; angles are float32 in every graph, as Transformers has them. YaRN scales
+  // both.
   void rotary_tables() {
     add_.node("Cast", {"position_ids"}, "rope.position", {attr("to", int64(onnx::from_dtype(DType::kF32)))});
     add_.node("Unsqueeze", {"rope.position", "axes.two"}, "rope.position_column");
     add_.node("Mul", {"rope.position_column", "rope.inv_freq"}, "rope.angle");
-    for (const auto& [op, name] : {std::pair{"Cos", "rope.cos"}, std::pair{"Sin", "rope.sin"}}) {
-      const bool cast = type_ != onnx::from_dtype(DType::kF32);
-      add_.node(op, {"rope.angle"}, cast ? fmt::format("{}_f32", name) : name);
-      if (cast) add_.node("Cast", {fmt::format("{}_f32", name)}, name, {attr("to", int64(type_))});
+    const bool cast = type_ != onnx::from_dtype(DType::kF32);
+    const double factor = hf::attention_factor(spec_);
+    if (factor != 1) add_.constant("rope.attention_factor", Tensor::of<float>({}, {static_cast<float>(factor)}));
+    for (const auto& [op, name] : {std::pair<const char*, std::string>{"Cos", "rope.cos"}, {"Sin", "rope.sin"}}) {
+      const std::string wide = cast ? name + "_f32" : name;
+      add_.node(op, {"rope.angle"}, factor != 1 ? name + "_plain" : wide);
+      if (factor != 1) add_.node("Mul", {name + "_plain", "rope.attention_factor"}, wide);
+      if (cast) add_.node("Cast", {wide}, name, {attr("to", int64(type_))});
     }
   }
 
-  std::string linear(const std::string& x, const std::string& weight, const std::string& name, const std::string& out) {
-    const std::string turned = add_.node("Transpose", {weight}, name + ".weight_t", {perm({1, 0})});
-    return add_.node("MatMul", {x, turned}, out);
+  // The projection `hf`.weight, with its bias where the family has one.
+  std::string linear(const std::string& x, const std::string& hf, bool bias, const std::string& name,
+                     const std::string& out) {
+    return add_.linear(x, hf + ".weight", bias ? hf + ".bias" : "", name, out);
   }
 
   std::string rms_norm(const std::string& x, const std::string& weight, const std::string& out) {
@@ -88,7 +86,8 @@ class Recipe {
   std::string heads(const std::string& hf, const std::string& ours, const char* which, const std::string& x, bool norm,
                     const std::string& out) {
     const std::string part = ours + which;
-    std::string y = linear(x, fmt::format("{}self_attn.{}_proj.weight", hf, which), part + "_proj", part + "_proj");
+    std::string y =
+        linear(x, fmt::format("{}self_attn.{}_proj", hf, which), spec_.qkv_bias, part + "_proj", part + "_proj");
     y = add_.node("Reshape", {y, *which == 'q' ? "shape.q_heads" : "shape.kv_heads"}, part + "_heads");
     if (norm) y = rms_norm(y, fmt::format("{}self_attn.{}_norm.weight", hf, which), part + "_norm");
     return add_.node("Transpose", {y}, out, {perm({0, 2, 1, 3})});
@@ -117,7 +116,15 @@ class Recipe {
     add_.nodes("Attention", in, out, attributes);
     add_.node("Transpose", {ours + "attention"}, ours + "attention_turned", {perm({0, 2, 1, 3})});
     add_.node("Reshape", {ours + "attention_turned", "shape.merged"}, ours + "attention_merged");
-    return linear(ours + "attention_merged", hf + "self_attn.o_proj.weight", ours + "o_proj", ours + "attn_out");
+    return linear(ours + "attention_merged", hf + "self_attn.o_proj", spec_.o_bias, ours + "o_proj", ours + "attn_out");
+  }
+
+  std::string dense_mlp(const std::string& hf, const std::string& ours, const std::string& x) {
+    const bool bias = spec_.mlp_bias;
+    const std::string gate = linear(x, hf + "mlp.gate_proj", bias, ours + "gate_proj", ours + "gate");
+    const std::string up = linear(x, hf + "mlp.up_proj", bias, ours + "up_proj", ours + "up");
+    const std::string gated = add_.gated(gate, up, ours);
+    return linear(gated, hf + "mlp.down_proj", bias, ours + "down_proj", ours + "mlp_out");
   }
 
   std::string block(std::int64_t layer, const std::string& x) {
@@ -125,12 +132,8 @@ class Recipe {
     const std::string normed = rms_norm(x, hf + "input_layernorm.weight", ours + "input_norm");
     const std::string middle = add_.node("Add", {x, attention(layer, hf, ours, normed)}, ours + "attn_residual");
     const std::string post = rms_norm(middle, hf + "post_attention_layernorm.weight", ours + "post_norm");
-    const std::string gate = linear(post, hf + "mlp.gate_proj.weight", ours + "gate_proj", ours + "gate");
-    const std::string up = linear(post, hf + "mlp.up_proj.weight", ours + "up_proj", ours + "up");
-    add_.node("Sigmoid", {gate}, ours + "gate_sigmoid");
-    add_.node("Mul", {gate, ours + "gate_sigmoid"}, ours + "gate_silu");
-    add_.node("Mul", {ours + "gate_silu", up}, ours + "gated");
-    const std::string mlp = linear(ours + "gated", hf + "mlp.down_proj.weight", ours + "down_proj", ours + "mlp_out");
+    const bool sparse = spec_.experts && spec_.experts->sparse_layers[static_cast<std::size_t>(layer)];
+    const std::string mlp = sparse ? add_experts(add_, spec_, type_, layer, post) : dense_mlp(hf, ours, post);
     return add_.node("Add", {middle, mlp}, ours + "out");
   }
 

@@ -28,6 +28,22 @@ class GraphBuilder {
     made.attributes = std::move(attributes);
     graph_.nodes.push_back(std::move(made));
   }
+  /// y = x * weight^T (+ bias): the weight keeps the checkpoint's layout [out, in], a Transpose turns it.
+  /// @param bias empty: none. @param name what the inner values are called after.
+  std::string linear(const std::string& x, const std::string& weight, const std::string& bias, const std::string& name,
+                     const std::string& output) {
+    const std::string turned =
+        node("Transpose", {weight}, name + ".weight_t", {onnx::attr("perm", std::vector<std::int64_t>{1, 0})});
+    if (bias.empty()) return node("MatMul", {x, turned}, output);
+    node("MatMul", {x, turned}, name + ".product");
+    return node("Add", {name + ".product", bias}, output);
+  }
+  /// silu(gate) * up, silu(x) = x * sigmoid(x). `prefix` goes before the names of the values.
+  std::string gated(const std::string& gate, const std::string& up, const std::string& prefix) {
+    node("Sigmoid", {gate}, prefix + "gate_sigmoid");
+    node("Mul", {gate, prefix + "gate_sigmoid"}, prefix + "gate_silu");
+    return node("Mul", {prefix + "gate_silu", up}, prefix + "gated");
+  }
   std::string constant(std::string name, Tensor value) {
     onnx::Initializer made;
     made.name = name;

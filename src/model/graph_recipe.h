@@ -7,10 +7,10 @@ namespace calkit::model {
 /// Nodes, inputs, outputs and the recipe's own small constants; the checkpoint's tensors are still missing.
 onnx::Model build_structure(const hf::ModelSpec& spec, Phase phase, DType dtype);
 
-/// Adds the checkpoint's tensors in their order in the graph. With `widen_now` false a BF16 tensor of an F32 graph is
-/// attached as it is stored (type FLOAT, data BF16) for onnx::save to widen on the way; nothing but save may see such a
-/// model.
+/// Adds the checkpoint's tensors in their order in the graph. With `convert_now` false a tensor of another
+/// element type is attached as it is stored (type FLOAT, data BF16) for onnx::save to convert on the way; nothing but
+/// save may see such a model.
 Status attach_weights(onnx::Model& model, const hf::ModelSpec& spec, const hf::Checkpoint& weights, DType dtype,
-                      bool widen_now);
+                      bool convert_now);
 
 }  // namespace calkit::model

@@ -14,31 +14,30 @@ Status check_spec(const hf::ModelSpec& spec, DType dtype) {
                  fmt::format("a graph cannot be built in {}; allowed: f32, bf16", dtype_name(dtype))};
   if (spec.head_dim <= 0 || spec.head_dim % 2 != 0)
     return input_error("config.json", "/head_dim", fmt::format("{}", spec.head_dim), "an even number");
-  if (spec.qkv_bias || spec.o_bias || spec.mlp_bias)
-    return input_error("config.json", "/attention_bias", "true", "false", "calkit has no biased projections yet");
   if (spec.activation != "silu") return input_error("config.json", "/hidden_act", spec.activation, "silu");
-  if (spec.rope.type != "default") return input_error("config.json", "/rope_type", spec.rope.type, "default");
   return {};
 }
 
+bool is_weight_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 Result<onnx::Initializer> weight(const hf::Checkpoint& weights, const hf::ExpectedTensor& expected, DType dtype,
-                                 bool widen_now) {
+                                 bool convert_now) {
   CALKIT_TRY(Tensor stored, weights.tensor(expected.name));
   if (stored.shape() != expected.shape)
     return input_error("", expected.name, shape_text(stored.shape()), shape_text(expected.shape));
-  const bool widens = dtype == DType::kF32 && (stored.dtype() == DType::kBF16 || stored.dtype() == DType::kF16);
-  if (stored.dtype() != dtype && !widens)
-    return input_error("", expected.name, std::string(dtype_name(stored.dtype())), std::string(dtype_name(dtype)),
-                       "weights are widened to f32 but never narrowed: choose fp32");
+  if (!is_weight_type(stored.dtype()))
+    return input_error("", expected.name, std::string(dtype_name(stored.dtype())), "f32, f16 or bf16");
   onnx::Initializer out;
   out.name = expected.name;
   out.type = onnx::from_dtype(dtype);
   out.dims = expected.shape;
   out.bytes = stored.elements() * dtype_bytes(dtype);
-  if (widens && widen_now) {
-    CALKIT_TRY(Tensor widened, convert(stored, dtype), "widening " + expected.name);
+  if (stored.dtype() != dtype && convert_now) {
+    CALKIT_TRY(Tensor converted, convert(stored, dtype), "converting " + expected.name);
     weights.release(expected.name);
-    stored = std::move(widened);
+    stored = std::move(converted);
   }
   out.data = std::move(stored);
   return out;
@@ -47,10 +46,10 @@ Result<onnx::Initializer> weight(const hf::Checkpoint& weights, const hf::Expect
 }  // namespace
 
 Status attach_weights(onnx::Model& model, const hf::ModelSpec& spec, const hf::Checkpoint& weights, DType dtype,
-                      bool widen_now) {
+                      bool convert_now) {
   CALKIT_CHECK_OK(check_spec(spec, dtype));
   for (const hf::ExpectedTensor& expected : hf::expected_tensors(spec)) {
-    CALKIT_TRY(onnx::Initializer made, weight(weights, expected, dtype, widen_now), "building the graph");
+    CALKIT_TRY(onnx::Initializer made, weight(weights, expected, dtype, convert_now), "building the graph");
     model.graph.initializers.push_back(std::move(made));
   }
   return {};

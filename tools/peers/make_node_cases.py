@@ -14,8 +14,8 @@ import numpy as np
 from onnx.backend.test.case.node import collect_testcases
 
 OPERATORS = """Add And Attention Cast Concat Constant ConstantOfShape Cos Div Equal Exp Expand Gather GatherND Gemm Greater
-GreaterOrEqual Identity Less LessOrEqual MatMul Mul Neg Not Or Pow RMSNormalization Range Reshape RotaryEmbedding Shape
-Sigmoid Sin Slice Softmax Sqrt Squeeze Sub Transpose Unsqueeze Where""".split()
+GreaterOrEqual Identity Less LessOrEqual MatMul Mul Neg NonZero Not Or Pow RMSNormalization Range ReduceSum Reshape
+RotaryEmbedding ScatterND Shape Sigmoid Sin Slice Softmax Sqrt Squeeze Sub TopK Transpose Unsqueeze Where""".split()
 TYPES = {"float32", "int64", "int32", "bool"}
 LIMIT = 64 << 10
 

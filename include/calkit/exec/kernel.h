@@ -38,9 +38,15 @@ struct KernelOptions {
 
 /// Makes the kernel of a node. `constants[i]` is set where input i never changes: weights are packed once from it, and
 /// the executor lets its pages go afterwards. kInput "operator X (domain Y) is not supported" for anything unknown.
-/// Beside ai.onnx, domain "calkit" has two operators:
-///   MatMulNT(x [..., K], w [N, K]) -> [..., N]: x times w transposed, which is how checkpoints store weights; the same
-///     numbers as MatMul(x, Transpose(w)) without the transposed copy.
+/// Beside ai.onnx, domain "calkit" has four operators:
+///   MatMulNT(x [..., K], w [N, K], bias [N] or none) -> [..., N]: x times w transposed, which is how checkpoints store
+///     weights; the same numbers as MatMul(x, Transpose(w)) without the transposed copy. The bias is added in F32
+///     before the one rounding.
+///   SwiGLU(gate, up) -> silu(gate) * up, silu(x) = x / (1 + exp(-x)); BF16 rounds silu, then the product.
+///   Experts(x [T, H], experts int64 [T, k], weights [T, k], gate.0 [F, H], up.0 [F, H], down.0 [H, F], gate.1, ...)
+///     -> [T, H]: each row goes through the experts it chose, down(SwiGLU(gate(x), up(x))) times its weight, added up
+///     from zero in ascending order of the experts; BF16 rounds answer, product and each sum. All weights are
+///     constants; only chosen experts are computed.
 ///   CacheAttention(q [B,H,S,D], k [B,KVH,S,D], v [B,KVH,S,D], k_cache [B,KVH,C,D], v_cache [B,KVH,C,D], past int32
 ///   [B])
 ///     -> y [B,H,S,D]; writes k and v into the caches at positions past..past+S-1 in place, then attends causally.

@@ -13,7 +13,9 @@
 ///
 /// Weights keep the checkpoint's bytes and layout ([out, in]); a Transpose feeds each MatMul.
 ///
-/// Values that probes read: embed, layer.I.input_norm, layer.I.attn_out, layer.I.mlp_out, layer.I.out, final_norm.
+/// Values that probes read: embed, layer.I.input_norm, layer.I.attn_out, layer.I.mlp_out, layer.I.out, final_norm; of
+/// layers with experts also layer.I.router_logits [T, E], layer.I.router_experts int64 [T, k] (largest weight first)
+/// and layer.I.router_weights [T, k].
 #include <filesystem>
 #include <string>
 
@@ -25,8 +27,12 @@ namespace calkit::model {
 
 enum class Phase { kPrefill, kDecode };
 
-/// @param dtype kF32 (weights widened) or kBF16 (weights must be stored in BF16): the type of weights, activations and
-/// KV. BF16 initialisers are zero-copy views of the mapped checkpoint.
+/// Experts: a layer with them routes T = B * S rows. Softmax, TopK and the scaling of the weights are F32. Each expert
+/// finds its rows (Equal, NonZero), gathers them, and adds weight times answer to the sum (ScatterND), in ascending
+/// order; an expert that no row chose gets matrices of zero rows.
+///
+/// @param dtype kF32 or kBF16: the type of weights, activations and KV. Weights stored in that type are zero-copy views
+/// of the mapped checkpoint; F16 and BF16 are widened to F32 exactly, F32 and F16 rounded to BF16 (nearest even).
 Result<onnx::Model> build_graph(const hf::ModelSpec& spec, const hf::Checkpoint& weights, Phase phase, DType dtype);
 
 /// Both graphs at once; they share the tensors, so that widened weights exist once.

@@ -33,7 +33,7 @@ TEST(Dot, TheVectorCodeGivesTheBitsOfItsScalarTwin) {
   if (!has_avx2()) GTEST_SKIP() << "this CPU has no AVX2";
   for (const std::size_t k : {1u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 96u, 1000u})
     for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 8u})
-      for (const std::size_t n : {1u, 3u, 4u, 6u}) {
+      for (const std::size_t n : {1u, 3u, 4u, 6u, 200u}) {
         const auto x = noise(m * k, 1), w = noise(n * k, 2);
         const auto w16 = rounded(w);
         for (const Rows rows : {Rows{w.data(), false, k}, Rows{w16.data(), true, k}}) {
@@ -47,7 +47,7 @@ TEST(Dot, TheVectorCodeGivesTheBitsOfItsScalarTwin) {
 }
 
 TEST(Dot, ARowsResultDoesNotDependOnTheOtherRows) {
-  const std::size_t k = 203, n = 5, m = 8;
+  const std::size_t k = 203, n = 5, m = 23;
   const auto x = noise(m * k, 3), w = noise(n * k, 4);
   std::vector<float> together(m * n), alone(n);
   dot_rows(best_isa(), x.data(), k, m, Rows{w.data(), false, k}, n, k, together.data(), n);
@@ -69,17 +69,27 @@ TEST(Dot, AgreesWithDoublePrecision) {
 
 TEST(WeightedRows, TheVectorCodeGivesTheBitsOfItsScalarTwin) {
   if (!has_avx2()) GTEST_SKIP() << "this CPU has no AVX2";
-  for (const std::size_t d : {1u, 16u, 31u, 32u, 64u, 128u, 130u}) {
-    const std::size_t t = 37;
-    const auto p = noise(t, 7), v = noise(t * d, 8);
-    const auto v16 = rounded(v);
-    for (const Rows rows : {Rows{v.data(), false, d}, Rows{v16.data(), true, d}}) {
-      std::vector<float> fast(d), plain(d);
-      weighted_rows(Isa::kAvx2, p.data(), t, rows, d, fast.data());
-      weighted_rows(Isa::kScalar, p.data(), t, rows, d, plain.data());
-      ASSERT_EQ(std::memcmp(fast.data(), plain.data(), d * sizeof(float)), 0) << d;
+  for (const std::size_t d : {1u, 16u, 31u, 32u, 64u, 128u, 130u})
+    for (const std::size_t m : {1u, 2u, 5u, 6u, 13u}) {
+      const std::size_t t = 137;  // more than a block of rows
+      const auto p = noise(m * t, 7), v = noise(t * d, 8);
+      const auto v16 = rounded(v);
+      for (const Rows rows : {Rows{v.data(), false, d}, Rows{v16.data(), true, d}}) {
+        std::vector<float> fast(m * d), plain(m * d);
+        weighted_rows(Isa::kAvx2, p.data(), t, m, t, rows, d, fast.data(), d);
+        weighted_rows(Isa::kScalar, p.data(), t, m, t, rows, d, plain.data(), d);
+        ASSERT_EQ(std::memcmp(fast.data(), plain.data(), fast.size() * sizeof(float)), 0) << m << "x" << d;
+      }
     }
-  }
+}
+
+TEST(Convert, ScalingRoundsOnce) {
+  std::vector<float> values = noise(1003, 11);
+  values.push_back(std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> got = values;
+  scale_and_round(best_isa(), got.data(), 0.37f, got.size());
+  for (std::size_t i = 0; i + 1 < got.size(); ++i) ASSERT_EQ(got[i], round_bf16(values[i] * 0.37f));
+  EXPECT_TRUE(std::isnan(got.back()));
 }
 
 TEST(Convert, NarrowingRoundsAsTheTensorModuleDoes) {

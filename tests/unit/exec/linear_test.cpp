@@ -37,7 +37,6 @@ Tensor multiply(const Linear& linear, const Tensor& x) {
   return y;
 }
 
-// 8 rows go through our own row products, 9 through oneDNN.
 TEST(Linear, F32AgreesWithDoublePrecisionForFewAndManyRows) {
   const Tensor w = noise(DType::kF32, {130, 96}, 1);
   const auto linear = Linear::create(w, 1);
@@ -61,6 +60,39 @@ TEST(Linear, Bf16IsOneRoundingOfAnF32Sum) {
     // Half a unit of BF16 (2^-9 of the value) plus the F32 sum's own error.
     for (std::size_t i = 0; i < got.size(); ++i)
       ASSERT_NEAR(got[i], want[i], std::fabs(want[i]) / 256 + 1e-4) << m << " rows";
+  }
+}
+
+TEST(Linear, ARowsResultDoesNotDependOnTheOtherRows) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    if (dnnl_packs(dtype)) continue;
+    const auto linear = Linear::create(noise(dtype, {130, 96}, 1), 1);
+    ASSERT_TRUE(linear.ok());
+    const Tensor x = noise(dtype, {530, 96}, 2);
+    const Tensor all = multiply(**linear, x);
+    for (const std::size_t row : {0u, 7u, 511u, 512u, 529u}) {
+      const std::size_t in = 96 * dtype_bytes(dtype), out = 130 * dtype_bytes(dtype);
+      const Tensor alone = multiply(**linear, Tensor::borrow(dtype, {1, 96}, x.raw() + row * in, nullptr));
+      EXPECT_EQ(std::memcmp(alone.raw(), all.raw() + row * out, out), 0) << row;
+    }
+  }
+}
+
+TEST(Linear, ABiasIsAddedBeforeTheOneRounding) {
+  std::vector<float> bias(70);
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i) - 35;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Tensor w = noise(dtype, {70, 96}, 21), x = noise(dtype, {5, 96}, 22);
+    const auto linear = Linear::create(w, 1);
+    ASSERT_TRUE(linear.ok());
+    Tensor y = *Tensor::zeros(dtype, {5, 70});
+    ASSERT_TRUE((*linear)->multiply(x.raw(), 5, y.mutable_raw(), bias.data()).ok());
+    const auto got = *to_floats(y);
+    const auto want = product(x, w);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double sum = want[i] + bias[i % 70];
+      ASSERT_NEAR(got[i], sum, 1e-4 + (dtype == DType::kBF16 ? std::fabs(sum) / 256 : 0));
+    }
   }
 }
 
