@@ -105,6 +105,16 @@ void add_notes(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer, cons
       all.notes.push_back(fmt::format("the subfolder {} is no part of the model source", folder));
 }
 
+// BF16 answers of a checkpoint that is stored in another type are those of its rounded weights.
+void add_rounding_note(const hf::Checkpoint& checkpoint, const std::string& dtype, std::vector<std::string>& notes) {
+  std::size_t rounded = 0;
+  for (const auto& tensor : checkpoint.tensors()) rounded += tensor.dtype != DType::kBF16;
+  if (dtype == "bf16" && rounded > 0)
+    notes.push_back(fmt::format(
+        "{} of {} tensors are not stored in bf16; the reference was computed from them rounded to it, to nearest even",
+        rounded, checkpoint.tensors().size()));
+}
+
 void fill_identity(const Collected& all, ModelSource& source) {
   const auto take = [&](const char* field, const Stated& stated, std::optional<std::string>& into) {
     into = stated.value;
@@ -166,6 +176,7 @@ Result<ModelSource> describe_model_source(const std::filesystem::path& model_dir
   source.stop_ids = stop_ids(source.spec, all.facts);
   fill_identity(all, source);
   add_notes(files, tokenizer, source, all);
+  add_rounding_note(checkpoint, options.reference_dtype, all.notes);
   source.manifest = manifest_value(source, all, tokenizer, checkpoint, options.reference_dtype);
   return source;
 }
