@@ -29,6 +29,7 @@ struct NfcTables {
 };
 
 #include "unicode_nfc_table.inc"
+#include "unicode_nfkd_table.inc"
 
 // Hangul syllables compose and decompose by arithmetic (Unicode, section 3.12).
 constexpr char32_t kSyllables = 0xac00, kLeads = 0x1100, kVowels = 0x1161, kTails = 0x11a7;
@@ -53,12 +54,19 @@ std::uint8_t combining_class(char32_t c) {
   return std::prev(after)->combining;
 }
 
-std::span<const char32_t> decomposition(char32_t c) {
-  const auto all = nfc_tables().decompositions;
+std::span<const char32_t> find_decomposition(std::span<const Decomposition> all, std::span<const char32_t> pool,
+                                             char32_t c) {
   const auto at =
       std::lower_bound(all.begin(), all.end(), c, [](const Decomposition& d, char32_t v) { return d.from < v; });
   if (at == all.end() || at->from != c) return {};
-  return nfc_tables().pool.subspan(at->at, at->length);
+  return pool.subspan(at->at, at->length);
+}
+std::span<const char32_t> decomposition(char32_t c) {
+  return find_decomposition(nfc_tables().decompositions, nfc_tables().pool, c);
+}
+// Where it is not the canonical one; NFKD as a whole.
+std::span<const char32_t> compatible_decomposition(char32_t c) {
+  return find_decomposition(kCompatDecompositions, kCompatPool, c);
 }
 
 std::optional<char32_t> compose(char32_t first, char32_t second) {
@@ -78,7 +86,7 @@ void push(std::vector<Mark>& out, char32_t c) {
   out.push_back({c, combining_class(c)});
 }
 
-void decompose(std::vector<Mark>& out, char32_t c) {
+void decompose(std::vector<Mark>& out, char32_t c, bool compatible) {
   if (c >= kSyllables && c < kSyllables + kSyllableCount) {
     const char32_t index = c - kSyllables;
     push(out, kLeads + index / (kVowelCount * kTailCount));
@@ -86,7 +94,8 @@ void decompose(std::vector<Mark>& out, char32_t c) {
     if (index % kTailCount != 0) push(out, kTails + index % kTailCount);
     return;
   }
-  const auto parts = decomposition(c);
+  auto parts = compatible ? compatible_decomposition(c) : std::span<const char32_t>{};
+  if (parts.empty()) parts = decomposition(c);
   if (parts.empty()) return push(out, c);
   for (const char32_t part : parts) push(out, part);
 }
@@ -100,6 +109,13 @@ void order(std::vector<Mark>& marks) {
     std::stable_sort(at, end, [](const Mark& a, const Mark& b) { return a.combining < b.combining; });
     at = end;
   }
+}
+
+std::string join(std::span<const char32_t> points) {
+  std::string text;
+  text.reserve(points.size());
+  for (const char32_t c : points) append_utf8(text, c);
+  return text;
 }
 
 std::string compose_all(const std::vector<Mark>& marks) {
@@ -122,10 +138,7 @@ std::string compose_all(const std::vector<Mark>& marks) {
     }
     out.push_back(mark.value);
   }
-  std::string text;
-  text.reserve(out.size());
-  for (const char32_t c : out) append_utf8(text, c);
-  return text;
+  return join(out);
 }
 
 // What can change or be changed: everything else is already composed and blocks nothing.
@@ -183,16 +196,24 @@ std::string nfc(std::string_view text) {
     inert = is_inert(c.value);
     at += c.bytes;
   }
-  if (inert) return std::string(text);
+  return inert ? std::string(text) : normal_form(text, NormalForm::kNfc);
+}
+
+std::string normal_form(std::string_view text, NormalForm form) {
+  const bool compatible = form == NormalForm::kNfkc || form == NormalForm::kNfkd;
   std::vector<Mark> marks;
   marks.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const auto c = code_point_at(text, at);
-    decompose(marks, c.value);
+    decompose(marks, c.value, compatible);
     at += c.bytes;
   }
   order(marks);
-  return compose_all(marks);
+  if (form == NormalForm::kNfc || form == NormalForm::kNfkc) return compose_all(marks);
+  std::vector<char32_t> points;
+  points.reserve(marks.size());
+  for (const Mark& mark : marks) points.push_back(mark.value);
+  return join(points);
 }
 
 }  // namespace calkit

@@ -46,30 +46,22 @@ std::size_t skip_spaces(std::string_view text, std::size_t at) {
 }  // namespace
 
 bool TextSet::add(std::string_view text, std::size_t value) {
-  std::uint32_t at = 0;
+  if (text.empty()) return false;
   starts_[static_cast<unsigned char>(text.front())] = true;
-  for (const char c : text) {
-    const auto fresh = static_cast<std::uint32_t>(nodes_.size());
-    const auto [child, inserted] = nodes_[at].next.emplace(static_cast<unsigned char>(c), fresh);
-    at = child->second;
-    if (inserted) nodes_.emplace_back();
-  }
-  if (nodes_[at].value != kNoValue) return false;
-  nodes_[at].value = value;
-  return true;
+  return trie_.add(text, static_cast<std::uint32_t>(value));
 }
 
 bool TextSet::next(std::string_view text, std::size_t from, Hit& hit) const {
+  if (trie_.empty()) return false;
   for (std::size_t begin = from; begin < text.size(); ++begin) {
     if (!starts_[static_cast<unsigned char>(text[begin])]) continue;
-    std::uint32_t at = 0;
     bool found = false;
+    std::uint32_t at = ByteTrie::kRoot;
     for (std::size_t i = begin; i < text.size(); ++i) {
-      const auto child = nodes_[at].next.find(static_cast<unsigned char>(text[i]));
-      if (child == nodes_[at].next.end()) break;
-      at = child->second;
-      if (nodes_[at].value == kNoValue) continue;
-      hit = {begin, i + 1, nodes_[at].value};
+      at = trie_.step(at, text[i]);
+      if (at == ByteTrie::kNone) break;
+      if (trie_.value(at) == ByteTrie::kNone) continue;
+      hit = {begin, i + 1, trie_.value(at)};
       found = true;
     }
     if (found) return true;
@@ -77,17 +69,19 @@ bool TextSet::next(std::string_view text, std::size_t from, Hit& hit) const {
   return false;
 }
 
-Result<AddedVocabulary> AddedVocabulary::parse(const Cursor& root, const BpeModel& model, bool normalise) {
+Result<AddedVocabulary> AddedVocabulary::parse(const Cursor& root, const TokenModel& model,
+                                               const Normalizer& normalizer) {
   AddedVocabulary out;
   const auto list = root.find("added_tokens");
   if (!list) return out;
   CALKIT_TRY(const auto items, list->items());
   auto next_id = static_cast<TokenId>(model.vocabulary().size());
-  for (const Cursor& item : items) CALKIT_CHECK_OK(out.add(item, model, next_id, normalise));
+  Normalizer::Run run(normalizer);
+  for (const Cursor& item : items) CALKIT_CHECK_OK(out.add(item, model, next_id, run));
   return out;
 }
 
-Status AddedVocabulary::add(const Cursor& at, const BpeModel& model, TokenId& next_id, bool normalise) {
+Status AddedVocabulary::add(const Cursor& at, const TokenModel& model, TokenId& next_id, Normalizer::Run& normalizer) {
   CALKIT_CHECK_OK(at.only({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
   AddedToken token;
   CALKIT_TRY(const auto id, at.integer("id", 0, INT32_MAX));
@@ -112,7 +106,11 @@ Status AddedVocabulary::add(const Cursor& at, const BpeModel& model, TokenId& ne
   if (by_content_.contains(token.content) || by_id_.contains(token.id))
     return at.error(fmt::format("\"{}\" with id {} a second time", token.content, token.id), "each added token once");
   std::string form = token.content;
-  if (token.normalized && normalise) form = nfc(form);
+  if (token.normalized) {
+    CALKIT_TRY(auto normal, normalizer.apply(form));
+    form = std::move(normal.text);
+  }
+  if (form.empty()) return at.error(fmt::format("\"{}\"", token.content), "a token that normalising leaves a part of");
   if (!(token.normalized ? normal_ : raw_).add(form, tokens_.size()))
     return at.error(fmt::format("\"{}\"", token.content), "tokens that differ after normalisation");
   if (form != token.content) normalised_.emplace(token.id, form);

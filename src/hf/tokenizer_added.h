@@ -12,7 +12,9 @@
 
 #include "calkit/base/document.h"
 #include "calkit/hf/tokenizer.h"
-#include "tokenizer_bpe.h"
+#include "tokenizer_model.h"
+#include "tokenizer_normalize.h"
+#include "tokenizer_trie.h"
 
 namespace calkit::hf {
 
@@ -25,7 +27,7 @@ struct Part {
 /// Finds the leftmost, then longest, of a set of texts.
 class TextSet {
  public:
-  /// False: the text is there already.
+  /// False: the text is there already, or empty.
   bool add(std::string_view text, std::size_t value);
   struct Hit {
     std::size_t begin = 0, end = 0, value = 0;
@@ -34,19 +36,14 @@ class TextSet {
   bool next(std::string_view text, std::size_t from, Hit& hit) const;
 
  private:
-  static constexpr std::size_t kNoValue = SIZE_MAX;
-  struct Node {
-    std::unordered_map<unsigned char, std::uint32_t> next;
-    std::size_t value = kNoValue;
-  };
-  std::vector<Node> nodes_ = std::vector<Node>(1);
+  ByteTrie trie_;
   std::array<bool, 256> starts_{};  ///< bytes that some text begins with
 };
 
 class AddedVocabulary {
  public:
-  /// @param normalise NFC, or nothing: some tokens are looked for in the normalised text.
-  static Result<AddedVocabulary> parse(const Cursor& root, const BpeModel& model, bool normalise);
+  /// @param normalizer some tokens are looked for in the normalised text, in their own normalised form.
+  static Result<AddedVocabulary> parse(const Cursor& root, const TokenModel& model, const Normalizer& normalizer);
 
   /// Cuts out the tokens that are looked for in the text as it is (`raw`) or in the normalised text.
   std::vector<Part> split(std::string_view text, bool raw) const;
@@ -59,12 +56,12 @@ class AddedVocabulary {
   bool is_special(const std::string& text) const { return special_.contains(text); }
 
  private:
-  Status add(const Cursor& at, const BpeModel& model, TokenId& next_id, bool normalise);
+  Status add(const Cursor& at, const TokenModel& model, TokenId& next_id, Normalizer::Run& normalizer);
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<TokenId, std::size_t> by_id_;
   std::unordered_map<std::string, TokenId> by_content_;
-  std::unordered_map<TokenId, std::string> normalised_;  ///< only where NFC changes the content
+  std::unordered_map<TokenId, std::string> normalised_;  ///< only where normalising changes the content
   std::unordered_set<std::string> special_;
   TextSet raw_, normal_;
 };

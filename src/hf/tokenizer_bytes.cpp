@@ -101,4 +101,15 @@ std::string replace_invalid_utf8(std::string_view bytes) {
   return out;
 }
 
+std::size_t unfinished_tail(std::string_view bytes) {
+  for (std::size_t length = 1; length <= 3 && length <= bytes.size(); ++length) {
+    const std::string_view tail = bytes.substr(bytes.size() - length);
+    const auto lead = static_cast<unsigned char>(tail[0]);
+    if ((lead & 0xc0) == 0x80) continue;
+    const bool begins = lead >= 0xc2 && lead <= 0xf4;
+    return begins && sequence_length(tail) == -static_cast<int>(length) ? length : 0;
+  }
+  return 0;
+}
+
 }  // namespace calkit::hf

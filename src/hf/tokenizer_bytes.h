@@ -16,4 +16,7 @@ std::optional<std::string> from_symbols(std::string_view token);
 /// Text with every maximal ill-formed part replaced by U+FFFD, as Rust's from_utf8_lossy does.
 std::string replace_invalid_utf8(std::string_view bytes);
 
+/// How many bytes at the end begin a character that more bytes may complete; 0 to 3.
+std::size_t unfinished_tail(std::string_view bytes);
+
 }  // namespace calkit::hf

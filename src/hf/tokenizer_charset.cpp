@@ -59,7 +59,7 @@ std::string CharSet::pcre(bool negated) const {
 }
 
 std::optional<CharSet> property_set(std::string_view name) {
-  if (name == "space" || name == "word" || name == "numeric" || name == "added_word") return std::nullopt;
+  if (!name.empty() && name[0] >= 'a') return std::nullopt;  // tables of ours, not of Unicode
   if (name.size() == 1) {
     // A category of one letter is the union of its parts; C would hold the unassigned, of which there is no table.
     constexpr std::string_view kParts[] = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd",

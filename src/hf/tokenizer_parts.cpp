@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "calkit/base/text.h"
+#include "calkit/base/unicode.h"
+
 namespace calkit::hf {
 namespace {
 
@@ -29,6 +32,31 @@ struct Template {
   SpecialFrame frame;
 };
 
+Status only_one(const Cursor& at, Template& out) {
+  if (out.seen) return at.error("a second post-processor that adds tokens", "one");
+  out.seen = true;
+  return {};
+}
+
+// ["token", id], as BertProcessing and RobertaProcessing name theirs.
+Result<TokenId> named_id(const Cursor& at, std::string_view key) {
+  CALKIT_TRY(const auto field, at.at(key));
+  CALKIT_TRY(const auto items, field.items());
+  if (items.size() != 2) return field.error(field.value().describe(), "[\"token\", id]");
+  CALKIT_TRY(const auto id, items[1].as_int(0, INT32_MAX));
+  return static_cast<TokenId>(id);
+}
+
+// [CLS] text [SEP].
+Status read_cls_sep(const Cursor& at, Template& out) {
+  CALKIT_CHECK_OK(only_one(at, out));
+  CALKIT_CHECK_OK(at.only({"type", "sep", "cls", "trim_offsets", "add_prefix_space"}));
+  CALKIT_TRY(const TokenId cls, named_id(at, "cls"));
+  CALKIT_TRY(const TokenId sep, named_id(at, "sep"));
+  out.frame = {{cls}, {sep}};
+  return {};
+}
+
 Status add_special(const Cursor& tokens, const Cursor& piece, std::vector<TokenId>& out) {
   CALKIT_TRY(const auto name, piece.string("id"));
   CALKIT_TRY(const auto token, tokens.at(name));
@@ -42,8 +70,7 @@ Status add_special(const Cursor& tokens, const Cursor& piece, std::vector<TokenI
 }
 
 Status read_template(const Cursor& at, Template& out) {
-  if (out.seen) return at.error("a second TemplateProcessing", "one");
-  out.seen = true;
+  CALKIT_CHECK_OK(only_one(at, out));
   CALKIT_CHECK_OK(at.only({"type", "single", "pair", "special_tokens"}));
   CALKIT_TRY(const auto single, at.at("single"));
   CALKIT_TRY(const auto tokens, at.at("special_tokens"));
@@ -66,45 +93,47 @@ Status read_template(const Cursor& at, Template& out) {
 
 }  // namespace
 
-Result<bool> parse_normalizer(const Cursor& root) {
-  const auto at = root.find("normalizer");
-  if (!at) return false;
-  bool nfc = false;
-  CALKIT_CHECK_OK(walk(*at, "normalizers", 0, [&](const Cursor& leaf, const std::string& type) -> Status {
-    if (type != "NFC") return unknown_type(leaf, type, "\"NFC\", alone or in a \"Sequence\", or null", "normalizer");
-    nfc = true;
-    return leaf.only({"type"});
-  }));
-  return nfc;
-}
-
 Result<SpecialFrame> parse_post_processor(const Cursor& root) {
   const auto at = root.find("post_processor");
   if (!at) return SpecialFrame{};
   Template found;
   CALKIT_CHECK_OK(walk(*at, "processors", 0, [&](const Cursor& leaf, const std::string& type) -> Status {
     if (type == "TemplateProcessing") return read_template(leaf, found);
+    if (type == "BertProcessing" || type == "RobertaProcessing") return read_cls_sep(leaf, found);
     if (type == "ByteLevel") return {};  // it moves offsets, no ids
-    return unknown_type(leaf, type, "\"TemplateProcessing\", \"ByteLevel\", a \"Sequence\" of them, or null",
+    return unknown_type(leaf, type,
+                        "TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, a Sequence of them, or null",
                         "post-processor");
   }));
   return found.frame;
 }
 
-Result<bool> parse_decoder(const Cursor& root) {
-  const auto at = root.find("decoder");
-  if (!at) return false;
-  int byte_levels = 0;
-  CALKIT_CHECK_OK(walk(*at, "decoders", 0, [&](const Cursor& leaf, const std::string& type) -> Status {
-    if (type == "Fuse") return {};  // a ByteLevel has joined all tokens already
-    if (type != "ByteLevel")
-      return unknown_type(leaf, type, "\"ByteLevel\", alone or in a \"Sequence\", or null", "decoder");
-    if (++byte_levels > 1) return leaf.error("a second ByteLevel", "one");
-    return {};
-  }));
-  if (byte_levels == 0)
-    return at->error("a decoder without ByteLevel", "\"ByteLevel\", alone or in a \"Sequence\", or null");
-  return true;
+Result<char32_t> read_character(const Cursor& at, std::string_view key) {
+  CALKIT_TRY(const auto text, at.string(key));
+  if (text.empty() || code_point_at(text, 0).bytes != text.size())
+    return at.at(key).value().error(fmt::format("\"{}\"", printable(text)), "one character");
+  return code_point_at(text, 0).value;
+}
+
+Result<MetaspaceOptions> read_metaspace(const Cursor& at) {
+  CALKIT_CHECK_OK(at.only({"type", "replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"}));
+  MetaspaceOptions out;
+  CALKIT_TRY(out.replacement, read_character(at, "replacement"));
+  if (const auto scheme = at.find("prepend_scheme")) {
+    CALKIT_TRY(const auto word, scheme->as_word({"always", "first", "never"}));
+    out.scheme = word == "always"  ? PrependScheme::kAlways
+                 : word == "first" ? PrependScheme::kFirst
+                                   : PrependScheme::kNever;
+  }
+  if (const auto prefix = at.find("add_prefix_space")) {
+    CALKIT_TRY(const bool wanted, prefix->as_bool());
+    if (!wanted && out.scheme != PrependScheme::kNever)
+      return prefix->error("false", "prepend_scheme \"never\" beside it", "the peer refuses the two together as well");
+  }
+  if (const auto split = at.find("split")) {
+    CALKIT_TRY(out.split, split->as_bool());
+  }
+  return out;
 }
 
 }  // namespace calkit::hf

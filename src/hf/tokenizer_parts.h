@@ -1,5 +1,5 @@
 #pragma once
-/// The sections of a tokenizer.json around the model: normalizer, post_processor, decoder.
+/// Small sections of a tokenizer.json: the post-processor, and options that several sections share.
 #include <utility>
 #include <vector>
 
@@ -8,14 +8,20 @@
 
 namespace calkit::hf {
 
-/// True: NFC. False: there is no normalizer. Anything else is kInput.
-Result<bool> parse_normalizer(const Cursor& root);
-
 /// The ids in front of and behind a single text when special tokens are asked for.
 using SpecialFrame = std::pair<std::vector<TokenId>, std::vector<TokenId>>;
 Result<SpecialFrame> parse_post_processor(const Cursor& root);
 
-/// True: ByteLevel. False: no decoder; tokens are then joined with spaces as they stand in the vocabulary.
-Result<bool> parse_decoder(const Cursor& root);
+enum class PrependScheme { kAlways, kFirst, kNever };
+/// A Metaspace, as pre-tokenizer or decoder.
+struct MetaspaceOptions {
+  char32_t replacement = 0;
+  PrependScheme scheme = PrependScheme::kAlways;
+  bool split = true;
+};
+Result<MetaspaceOptions> read_metaspace(const Cursor& at);
+
+/// A member that holds exactly one character.
+Result<char32_t> read_character(const Cursor& at, std::string_view key);
 
 }  // namespace calkit::hf

@@ -1,26 +1,21 @@
 #include "tokenizer_split.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "calkit/base/unicode.h"
+#include "tokenizer_bytes.h"
 #include "unicode_table.h"
 
 namespace calkit::hf {
 namespace {
 
-constexpr int kMaxNesting = 8;
-// What a ByteLevel with use_regex splits with; GPT-2's.
-constexpr std::string_view kByteLevelPattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
-std::vector<Found> find_digits(std::string_view text) {
-  static const auto numeric = unicode_ranges("numeric");
-  std::vector<Found> out;
+// Each character that `matches` takes is a match of its own.
+template <class Matches>
+void find_each(std::string_view text, Matches matches, std::vector<Found>& out) {
   std::size_t covered = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto c = code_point_at(text, at);
-    if (in_ranges(numeric, c.value)) {
+    if (matches(c.value)) {
       if (covered < at) out.push_back({covered, at, false});
       out.push_back({at, at + c.bytes, true});
       covered = at + c.bytes;
@@ -28,7 +23,31 @@ std::vector<Found> find_digits(std::string_view text) {
     at += c.bytes;
   }
   if (covered < text.size()) out.push_back({covered, text.size(), false});
-  return out;
+}
+
+void find_characters(std::string_view text, std::span<const CodeRange> set, std::vector<Found>& out) {
+  find_each(text, [&](char32_t c) { return in_ranges(set, c); }, out);
+}
+void find_character(std::string_view text, char32_t wanted, std::vector<Found>& out) {
+  find_each(text, [&](char32_t c) { return c == wanted; }, out);
+}
+
+// Runs of word characters and runs of what is neither word nor space are the matches; runs of spaces lie between.
+void find_words(std::string_view text, std::vector<Found>& out) {
+  static const auto words = unicode_ranges("added_word");
+  static const auto spaces = unicode_ranges("space");
+  const auto kind_of = [&](char32_t c) { return in_ranges(words, c) ? 2 : in_ranges(spaces, c) ? 0 : 1; };
+  int last = -1;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto c = code_point_at(text, at);
+    const int kind = kind_of(c.value);
+    if (kind == last)
+      out.back().end += c.bytes;
+    else
+      out.push_back({at, at + c.bytes, kind != 0});
+    last = kind;
+    at += c.bytes;
+  }
 }
 
 // Joins each piece to the one before it where `joins(this is a match, the one before was a match)` holds.
@@ -46,17 +65,6 @@ std::vector<Found> join(const std::vector<Found>& found, Joins joins) {
     previous = piece.match;
   }
   return out;
-}
-
-Result<SplitBehavior> read_behavior(const Cursor& at) {
-  CALKIT_TRY(const auto field, at.at("behavior"));
-  CALKIT_TRY(const auto word,
-             field.as_word({"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}));
-  if (word == "Removed") return SplitBehavior::kRemoved;
-  if (word == "Isolated") return SplitBehavior::kIsolated;
-  if (word == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
-  if (word == "MergedWithNext") return SplitBehavior::kMergedWithNext;
-  return SplitBehavior::kContiguous;
 }
 
 }  // namespace
@@ -88,102 +96,75 @@ void apply_behavior(std::string_view text, std::vector<Found> found, SplitBehavi
     if (piece.begin < piece.end) out.push_back(text.substr(piece.begin, piece.end - piece.begin));
 }
 
-Result<PreTokenizer> PreTokenizer::parse(const Cursor& at) {
-  PreTokenizer out;
-  CALKIT_CHECK_OK(out.add(at, 0));
-  if (!out.byte_level_)
-    return at.error("no ByteLevel", "a ByteLevel, alone or at the end of a Sequence",
-                    "calkit reads byte-level BPE tokenizers");
-  return out;
-}
-
-Status PreTokenizer::add(const Cursor& at, int depth) {
-  CALKIT_TRY(const auto type, at.string("type"));
-  if (byte_level_) return at.error(fmt::format("{} behind a ByteLevel", type), "the ByteLevel as the last step");
-  if (type == "Sequence") {
-    if (depth >= kMaxNesting)
-      return at.error("Sequences inside Sequences", fmt::format("{} deep at most", kMaxNesting));
-    CALKIT_CHECK_OK(at.only({"type", "pretokenizers"}));
-    CALKIT_TRY(const auto list, at.at("pretokenizers"));
-    CALKIT_TRY(const auto items, list.items());
-    for (const Cursor& item : items) CALKIT_CHECK_OK(add(item, depth + 1));
-    return {};
-  }
-  if (type == "Split") return add_split(at);
-  if (type == "ByteLevel") return add_byte_level(at);
-  if (type == "Digits") {
-    CALKIT_CHECK_OK(at.only({"type", "individual_digits"}));
-    CALKIT_TRY(const bool single, at.boolean("individual_digits"));
-    Step step;
-    step.digits = true;
-    step.behavior = single ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
-    steps_.push_back(std::move(step));
-    return {};
-  }
-  return at.at("type").value().error(fmt::format("\"{}\"", type),
-                                     "\"Sequence\", \"Split\", \"Digits\" or \"ByteLevel\"",
-                                     "calkit does not do this pre-tokenizer");
-}
-
-Status PreTokenizer::add_split(const Cursor& at) {
-  CALKIT_CHECK_OK(at.only({"type", "pattern", "behavior", "invert"}));
-  CALKIT_TRY(const auto pattern, at.at("pattern"));
-  CALKIT_CHECK_OK(pattern.only({"Regex", "String"}));
-  Step step;
-  CALKIT_TRY(step.behavior, read_behavior(at));
-  CALKIT_TRY(step.invert, at.boolean("invert"));
-  const auto regex = pattern.find("Regex");
-  const auto text = pattern.find("String");
-  if (regex.has_value() == text.has_value())
-    return pattern.error(pattern.value().describe(), "one of \"Regex\" and \"String\"");
-  const Cursor& field = regex ? *regex : *text;
-  CALKIT_TRY(const auto content, field.as_string());
-  CALKIT_TRY(step.pattern, regex ? Pattern::regex(content, field) : Pattern::literal(content, field));
-  steps_.push_back(std::move(step));
-  return {};
-}
-
-Status PreTokenizer::add_byte_level(const Cursor& at) {
-  CALKIT_CHECK_OK(at.only({"type", "add_prefix_space", "trim_offsets", "use_regex"}));
-  Step step;
-  CALKIT_TRY(step.prefix_space, at.boolean("add_prefix_space"));
-  bool use_regex = true;
-  if (const auto flag = at.find("use_regex")) {
-    CALKIT_TRY(use_regex, flag->as_bool());
-  }
-  if (use_regex) {
-    CALKIT_TRY(step.pattern, Pattern::regex(kByteLevelPattern, at));
-  }
-  steps_.push_back(std::move(step));
-  byte_level_ = true;
-  return {};
-}
-
 PreTokenizer::Run::Run(const PreTokenizer& steps) : steps_(steps) {
   for (const Step& step : steps_.steps_)
     matchers_.push_back(step.pattern ? std::make_unique<Pattern::Matcher>(*step.pattern) : nullptr);
 }
 
-Result<std::vector<std::string_view>> PreTokenizer::Run::words(std::string_view text) {
-  std::vector<std::string_view> pieces = {text}, next;
-  std::vector<Found> found;
+Result<std::vector<std::string_view>> PreTokenizer::Run::words(std::string_view text, bool from_start) {
+  made_.clear();
+  std::vector<std::string_view> pieces;
+  if (!text.empty()) pieces.push_back(text);
   for (std::size_t i = 0; i < matchers_.size(); ++i) {
-    const Step& step = steps_.steps_[i];
-    next.clear();
-    for (std::string_view piece : pieces) {
-      if (step.prefix_space && !piece.starts_with(' ')) piece = made_.emplace_back(" " + std::string(piece));
-      found.clear();
-      if (matchers_[i])
-        CALKIT_CHECK_OK(matchers_[i]->find(piece, found));
-      else if (step.digits)
-        found = find_digits(piece);
-      else
-        found.push_back({0, piece.size(), true});
-      apply_behavior(piece, std::move(found), step.behavior, step.invert, next);
+    next_.clear();
+    const char* first = nullptr;  // where the first piece begins as this step sees it
+    for (std::size_t k = 0; k < pieces.size(); ++k) {
+      const std::string_view piece = rewritten(i, pieces[k], from_start && k == 0);
+      if (k == 0) first = piece.data();
+      CALKIT_CHECK_OK(step(i, piece));
     }
-    pieces.swap(next);
+    from_start = from_start && !next_.empty() && next_.front().data() == first;
+    pieces.swap(next_);
+    if (steps_.steps_[i].kind == Kind::kByteLevel && i + 1 < matchers_.size())
+      for (std::string_view& piece : pieces) piece = made_.emplace_back(to_symbols(piece));
   }
   return pieces;
+}
+
+// What a step changes before it splits.
+std::string_view PreTokenizer::Run::rewritten(std::size_t i, std::string_view piece, bool from_start) {
+  const Step& step = steps_.steps_[i];
+  if (step.prefix_space && !piece.starts_with(' ')) return made_.emplace_back(" " + std::string(piece));
+  if (step.kind != Kind::kMetaspace) return piece;
+  std::string mark;
+  append_utf8(mark, step.metaspace.replacement);
+  const PrependScheme scheme = step.metaspace.scheme;
+  const bool prepends = scheme == PrependScheme::kAlways || (scheme == PrependScheme::kFirst && from_start);
+  std::string& out = made_.emplace_back();
+  if (prepends && !piece.starts_with(' ') && !piece.starts_with(mark)) out += mark;
+  for (const char c : piece) {
+    if (c == ' ')
+      out += mark;
+    else
+      out += c;
+  }
+  return out;
+}
+
+Status PreTokenizer::Run::step(std::size_t i, std::string_view piece) {
+  const Step& step = steps_.steps_[i];
+  SplitBehavior behavior = step.behavior;
+  bool invert = step.invert;
+  found_.clear();
+  if (step.kind == Kind::kMetaspace) {
+    if (step.metaspace.split)
+      find_character(piece, step.metaspace.replacement, found_);
+    else
+      found_.push_back({0, piece.size(), false});
+    behavior = SplitBehavior::kMergedWithNext;
+  } else if (step.kind == Kind::kWhitespace) {
+    find_words(piece, found_);
+    behavior = SplitBehavior::kRemoved;
+    invert = true;
+  } else if (step.kind == Kind::kCharacters) {
+    find_characters(piece, step.characters, found_);
+  } else if (matchers_[i]) {
+    CALKIT_CHECK_OK(matchers_[i]->find(piece, found_));
+  } else {
+    found_.push_back({0, piece.size(), true});
+  }
+  apply_behavior(piece, found_, behavior, invert, next_);
+  return {};
 }
 
 }  // namespace calkit::hf

@@ -44,7 +44,7 @@ class Translator {
   Error refuse(std::string_view what, std::size_t where) const {
     return at_.error(fmt::format("{} at byte {} of the pattern", what, where),
                      "the part of the pattern syntax that calkit and the peer read alike",
-                     "docs/formats/model-source.md lists what a pattern may use");
+                     "docs/formats/tokenizer.md lists what a pattern may use");
   }
 
   Status alternatives(int depth, bool caseless) {

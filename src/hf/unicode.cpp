@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "unicode_table.h"
 
@@ -10,6 +11,7 @@ struct NamedRanges {
   std::span<const CodeRange> ranges;
 };
 
+#include "unicode_lower_table.inc"
 #include "unicode_table.inc"
 
 }  // namespace
@@ -24,6 +26,13 @@ bool in_ranges(std::span<const CodeRange> ranges, char32_t c) {
   const auto after = std::upper_bound(ranges.begin(), ranges.end(), c,
                                       [](char32_t value, const CodeRange& range) { return value < range.first; });
   return after != ranges.begin() && c <= std::prev(after)->last;
+}
+
+LowerCase lower_case(char32_t c) {
+  const auto* const end = std::end(kLower);
+  const auto* const at =
+      std::lower_bound(std::begin(kLower), end, c, [](const LowerCase& row, char32_t v) { return row.from < v; });
+  return at != end && at->from == c ? *at : LowerCase{c, c, 0};
 }
 
 CodePoint code_point_before(std::string_view text, std::size_t at) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes src/hf/unicode_table.inc and src/base/unicode_nfc_table.inc by asking the peer (Hugging Face tokenizers, pinned in
-requirements.txt) about every code point.
+"""Writes src/hf/unicode_table.inc, src/hf/unicode_lower_table.inc, src/base/unicode_nfc_table.inc and
+src/base/unicode_nfkd_table.inc by asking the peer (Hugging Face tokenizers, pinned in requirements.txt) about every code point.
 
 The patterns and the normaliser of a tokenizer.json mean what the peer's engines mean by them, so its tables decide which code
 points are letters, digits or white space and which compose, not those of a library that happens to be installed. The two
@@ -13,7 +13,7 @@ import unicodedata
 
 import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers
-from tokenizers.pre_tokenizers import Digits, Split
+from tokenizers.pre_tokenizers import Digits, Punctuation, Split
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 CATEGORIES = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
@@ -44,6 +44,10 @@ def numeric():
         if len(digits.pre_tokenize_str("a" + chr(c) + "a")) != 1:
             found.add(c)
     return found & others
+
+
+def removed_by(normalizer):
+    return {c for c in CODE_POINTS if normalizer.normalize_str(chr(c)) == ""}
 
 
 def word_of_added_tokens():
@@ -144,6 +148,34 @@ def generate_nfc():
             + "constexpr Composition kCompositions[] = {\n%s\n};\n" % wrapped("{0x%x, 0x%x, 0x%x}" % p for p in pairs))
 
 
+def generate_nfkd():
+    """What NFKD makes of a code point, where it is not what NFD makes of it."""
+    nfkd = normalizers.NFKD()
+    full = {c: nfkd.normalize_str(chr(c)) for c in CODE_POINTS if not 0xAC00 <= c <= 0xD7A3}
+    pool, entries = "", []
+    for c in sorted(c for c in full if full[c] != NFD.normalize_str(chr(c))):
+        at = pool.find(full[c])
+        if at < 0:
+            at = len(pool)
+            pool += full[c]
+        entries.append((c, at, len(full[c])))
+    return (HEADER + "\nconstexpr char32_t kCompatPool[] = {\n%s\n};\n\n" % wrapped("0x%x" % ord(c) for c in pool)
+            + "constexpr Decomposition kCompatDecompositions[] = {\n%s\n};\n" % wrapped("{0x%x, %d, %d}" % e for e in entries))
+
+
+def generate_lower():
+    lower = normalizers.Lowercase()
+    rows = []
+    for c in CODE_POINTS:
+        small = lower.normalize_str(chr(c))
+        if small == chr(c):
+            continue
+        if len(small) > 2:
+            sys.exit("U+%04X has more than two lowercase code points" % c)
+        rows.append("{0x%x, 0x%x, 0x%x}" % (c, ord(small[0]), ord(small[1]) if len(small) > 1 else 0))
+    return HEADER + "\nconstexpr LowerCase kLower[] = {\n%s\n};\n" % wrapped(rows)
+
+
 def generate():
     sets = {"k" + c: members(r"\p{%s}" % c) for c in CATEGORIES}
     for script in SCRIPTS:
@@ -154,8 +186,11 @@ def generate():
         sys.exit("the peer's \\d is no longer \\p{Nd}: add a table for it")
     sets["kNumeric"] = numeric()
     sets["kAddedWord"] = word_of_added_tokens()
+    sets["kPunctuation"] = set(CODE_POINTS) - kept_by(Punctuation("removed"))
+    sets["kCombiningMark"] = removed_by(normalizers.StripAccents())
     names = [(c, "k" + c) for c in CATEGORIES + SCRIPTS]
-    names += [("space", "kSpace"), ("word", "kWord"), ("numeric", "kNumeric"), ("added_word", "kAddedWord")]
+    names += [("space", "kSpace"), ("word", "kWord"), ("numeric", "kNumeric"), ("added_word", "kAddedWord"), ("punctuation", "kPunctuation"),
+              ("combining_mark", "kCombiningMark")]
     out = [HEADER + "\n"] + [array(name, points) + "\n" for name, points in sets.items()]
     out.append("constexpr NamedRanges kNamed[] = {\n%s\n};\n" % wrapped('{"%s", %s}' % pair for pair in names))
     return "".join(out)
@@ -165,7 +200,8 @@ def main():
     check = sys.argv[1:2] == ["--check"]
     if len(sys.argv) != (3 if check else 2):
         sys.exit(__doc__)
-    for name, make in (("hf/unicode_table.inc", generate), ("base/unicode_nfc_table.inc", generate_nfc)):
+    for name, make in (("hf/unicode_table.inc", generate), ("hf/unicode_lower_table.inc", generate_lower),
+                       ("base/unicode_nfc_table.inc", generate_nfc), ("base/unicode_nfkd_table.inc", generate_nfkd)):
         path = os.path.join(sys.argv[-1], name)
         text = make()
         if not check:

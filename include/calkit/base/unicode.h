@@ -1,5 +1,5 @@
 #pragma once
-/// Code points of UTF-8, and canonical composition.
+/// Code points of UTF-8, and the normal forms of Unicode.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -17,5 +17,9 @@ void append_utf8(std::string& out, char32_t c);
 /// Canonical composition (NFC) by the tables of Unicode 9; whatever is newer is inert.
 /// @param text valid UTF-8. Time is O(n log n).
 std::string nfc(std::string_view text);
+
+enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
+/// The same tables and bounds for all four forms.
+std::string normal_form(std::string_view text, NormalForm form);
 
 }  // namespace calkit

@@ -46,9 +46,11 @@ TEST(TokenizerRefuse, TheBaseIsAccepted) {
 }
 
 TEST(TokenizerRefuse, OtherModelsAndFlagsByName) {
-  EXPECT_THAT(verdict_on(with_model("type", "Unigram")), AllOf(HasSubstr("/model/type"), HasSubstr("\"BPE\"")));
-  EXPECT_THAT(verdict_on(with_model("type", "WordPiece")), HasSubstr("WordPiece"));
-  EXPECT_THAT(verdict_on(with_model("byte_fallback", true)), HasSubstr("/model/byte_fallback"));
+  EXPECT_THAT(verdict_on(with_model("type", "WordPiece")),
+              AllOf(HasSubstr("/model/type"), HasSubstr("WordPiece"), HasSubstr("\"BPE\" or \"Unigram\"")));
+  EXPECT_THAT(verdict_on(with_model("type", "WordLevel")), AllOf(HasSubstr("/model/type"), HasSubstr("WordLevel")));
+  EXPECT_THAT(verdict_on(with_model("type", "Bigram")), HasSubstr("/model/type"));
+  EXPECT_EQ(verdict_on(with_model("byte_fallback", true)), "accepted");
   EXPECT_THAT(verdict_on(with_model("dropout", 0.1)), HasSubstr("/model/dropout"));
   EXPECT_THAT(verdict_on(with_model("continuing_subword_prefix", "##")), HasSubstr("/model/continuing_subword_prefix"));
   EXPECT_THAT(verdict_on(with_model("end_of_word_suffix", "</w>")), HasSubstr("/model/end_of_word_suffix"));
@@ -57,17 +59,53 @@ TEST(TokenizerRefuse, OtherModelsAndFlagsByName) {
 }
 
 TEST(TokenizerRefuse, OtherStepsByName) {
-  EXPECT_THAT(verdict_on(with("normalizer", Value::object({{"type", "NFKC"}}))),
-              AllOf(HasSubstr("/normalizer"), HasSubstr("NFKC")));
-  EXPECT_THAT(verdict_on(with("pre_tokenizer", Value::object({{"type", "Metaspace"}}))), HasSubstr("Metaspace"));
-  EXPECT_THAT(verdict_on(with("pre_tokenizer", nullptr)), HasSubstr("/pre_tokenizer"));
-  EXPECT_THAT(verdict_on(with("post_processor", Value::object({{"type", "BertProcessing"}}))),
-              HasSubstr("BertProcessing"));
+  EXPECT_THAT(verdict_on(with("normalizer", Value::object({{"type", "Precompiled"}}))),
+              AllOf(HasSubstr("/normalizer"), HasSubstr("Precompiled")));
+  EXPECT_THAT(verdict_on(with("normalizer", Value::object({{"type", "BertNormalizer"}}))), HasSubstr("BertNormalizer"));
+  EXPECT_THAT(verdict_on(with("pre_tokenizer", Value::object({{"type", "UnicodeScripts"}}))),
+              AllOf(HasSubstr("/pre_tokenizer"), HasSubstr("UnicodeScripts")));
+  EXPECT_THAT(verdict_on(with("pre_tokenizer", Value::object({{"type", "Metaspace"}, {"replacement", "ab"}}))),
+              AllOf(HasSubstr("/pre_tokenizer/replacement"), HasSubstr("one character")));
+  EXPECT_THAT(verdict_on(with("post_processor", Value::object({{"type", "Other"}}))), HasSubstr("/post_processor"));
   EXPECT_THAT(verdict_on(with("decoder", Value::object({{"type", "WordPiece"}}))), HasSubstr("/decoder"));
   EXPECT_THAT(verdict_on(with("truncation", Value::object({{"max_length", 512}}))), HasSubstr("/truncation"));
   EXPECT_THAT(verdict_on(with("padding", Value::object({{"pad_id", 0}}))), HasSubstr("/padding"));
   EXPECT_THAT(verdict_on(with("version", "2.0")), HasSubstr("/version"));
   EXPECT_THAT(verdict_on(with("extra", 1)), HasSubstr("extra"));
+}
+
+TEST(TokenizerRefuse, OptionsThatFitNothing) {
+  const auto replace = [](const char* pattern, const std::string& content) {
+    return Value::object(
+        {{"type", "Replace"}, {"pattern", Value::object({{"String", pattern}})}, {"content", content}});
+  };
+  EXPECT_THAT(verdict_on(with("normalizer", replace("a", std::string(17, 'b')))), HasSubstr("17 times"));
+  EXPECT_THAT(verdict_on(with("decoder", replace("a", std::string(17, 'b')))), HasSubstr("17 times"));
+  EXPECT_THAT(verdict_on(with("normalizer", replace("", "x"))), HasSubstr("/normalizer/pattern"));
+  EXPECT_THAT(verdict_on(with("pre_tokenizer", Value::object({{"type", "Metaspace"},
+                                                              {"replacement", "_"},
+                                                              {"prepend_scheme", "always"},
+                                                              {"add_prefix_space", false}}))),
+              HasSubstr("/pre_tokenizer/add_prefix_space"));
+  EXPECT_THAT(
+      verdict_on(with("decoder", Value::object({{"type", "Strip"}, {"content", " "}, {"start", -1}, {"stop", 0}}))),
+      HasSubstr("/decoder/start"));
+}
+
+TEST(TokenizerRefuse, UnigramsByTheirFields) {
+  const auto model = [](Value vocab, Value unk) {
+    return with("model", Value::object({{"type", "Unigram"}, {"unk_id", std::move(unk)}, {"vocab", std::move(vocab)}}));
+  };
+  const auto entry = [](const char* token, double score) { return Value::array({token, score}); };
+  const Value good = Value::array({entry("a", -1.0), entry("b", -2.0)});
+  EXPECT_EQ(verdict_on(model(good, nullptr)), "accepted");
+  EXPECT_THAT(verdict_on(model(good, 2)), HasSubstr("/model/unk_id"));
+  EXPECT_THAT(verdict_on(model(Value::array({entry("a", -1.0), entry("a", -2.0)}), nullptr)),
+              AllOf(HasSubstr("/model/vocab/1"), HasSubstr("a second time")));
+  EXPECT_THAT(verdict_on(model(Value::array({Value::array({"a"})}), nullptr)), HasSubstr("/model/vocab/0"));
+  const auto text = parse_value(model(good, nullptr))->encode("ab\u4e2d", false);
+  ASSERT_FALSE(text.ok());
+  EXPECT_THAT(text.error().message, HasSubstr("unk_id is null"));
 }
 
 TEST(TokenizerRefuse, DuplicateAndAbsurdIds) {
@@ -137,7 +175,14 @@ TEST(TokenizerRefuse, MissingBytesAreToldAndVanishAsInThePeer) {
   EXPECT_EQ(tokenizer->missing_bytes(), (std::vector<std::uint8_t>{'q'}));
   EXPECT_EQ(encode(*tokenizer, "aqb"), encode(*tokenizer, "ab"));
   changed.find("model")->set("unk_token", "a");
-  EXPECT_THAT(verdict_on(changed), HasSubstr("/model/unk_token"));
+  const auto with_unknown = parse_value(changed);
+  ASSERT_TRUE(with_unknown.ok()) << with_unknown.error().message;
+  EXPECT_TRUE(with_unknown->missing_bytes().empty());
+  EXPECT_EQ(encode(*with_unknown, "xqy"), encode(*with_unknown, "xay"));
+  changed.find("model")->set("unk_token", "no such token");
+  const auto without = parse_value(changed)->encode("xqy", false);
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(without.error().message, HasSubstr("no such token"));
 }
 
 }  // namespace
