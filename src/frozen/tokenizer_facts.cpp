@@ -5,6 +5,7 @@
 #include <set>
 
 #include "calkit/base/hash.h"
+#include "calkit/base/text.h"
 #include "facts.h"
 
 namespace calkit::frozen {
@@ -118,6 +119,50 @@ void note_conflicts(TokenizerFacts& out) {
   }
 }
 
+// added_tokens_decoder repeats the added tokens of tokenizer.json, which is the one that is read.
+Status note_added_tokens(const Cursor& root, const hf::Tokenizer& tokenizer, TokenizerFacts& out) {
+  const auto at = root.find("added_tokens_decoder");
+  if (!at) return {};
+  std::map<std::int64_t, std::string_view> known;
+  for (const hf::AddedToken& token : tokenizer.added_tokens()) known[token.id] = token.content;
+  CALKIT_TRY(const auto members, at->members());
+  std::size_t differing = 0;
+  std::string first;
+  for (const auto& [key, entry] : members) {
+    CALKIT_TRY(const auto content, entry.string("content"));
+    const auto id = parse_decimal_u64(key);
+    const auto found = id && *id <= INT32_MAX ? known.find(static_cast<std::int64_t>(*id)) : known.end();
+    if (found != known.end() && found->second == content) continue;
+    if (differing++ == 0) first = fmt::format("id {} is \"{}\"", printable(key), printable(content));
+  }
+  if (differing > 0)
+    out.notes.push_back(
+        fmt::format("tokenizer_config.json#/added_tokens_decoder has {} tokens that tokenizer.json has not ({}); "
+                    "tokenizer.json counts",
+                    differing, first));
+  return {};
+}
+
+// What tokenizer_config.json says of texts and lengths beside what the other files do.
+void note_settings(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec, TokenizerFacts& out) {
+  constexpr std::int64_t kNoLimit = 1'000'000'000'000;  // "very large" stands for none
+  const Value* most = out.settings.find("model_max_length");
+  const auto length = most != nullptr ? most->if_int() : std::nullopt;
+  if (length && *length != spec.max_positions && *length < kNoLimit)
+    out.notes.push_back(fmt::format(
+        "tokenizer_config.json#/model_max_length is {}, config.json#/max_position_embeddings {}; the latter counts",
+        *length, spec.max_positions));
+  const auto [before, after] = tokenizer.special_frame();
+  for (const auto& [key, ids] : {std::pair{"add_bos_token", &before}, std::pair{"add_eos_token", &after}}) {
+    const Value* stated = out.settings.find(key);
+    if (stated == nullptr || stated->if_bool() == nullptr || *stated->if_bool() == !ids->empty()) continue;
+    out.notes.push_back(
+        fmt::format("tokenizer_config.json#/{} is {}, but the post-processor of tokenizer.json adds {}; "
+                    "tokenizer.json counts",
+                    key, stated->describe(), ids->empty() ? "no token there" : "one"));
+  }
+}
+
 Result<Value> read_if_there(const hf::ModelFiles& files, const std::string& name) {
   if (!files.has(name)) return Value(Value::Object{});
   CALKIT_TRY(const auto text, files.read(name));
@@ -141,7 +186,9 @@ Result<TokenizerFacts> read_tokenizer_facts(const hf::ModelFiles& files, const h
     CALKIT_TRY(const auto in_config, inline_template(root, out));
     CALKIT_CHECK_OK(read_template(files, in_config, out));
     out.settings = read_settings(root);
+    CALKIT_CHECK_OK(note_added_tokens(root, tokenizer, out));
   }
+  note_settings(tokenizer, spec, out);
   note_conflicts(out);
   return out;
 }

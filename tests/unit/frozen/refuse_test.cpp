@@ -115,6 +115,22 @@ TEST(RefuseFreeze, F05TwoEndTokensAreBothKeptAndBothStop) {
                                                             HasSubstr("says 5"), HasSubstr("stop id"))));
 }
 
+TEST(RefuseFreeze, ATokenizerConfigThatDisagreesWithTheOtherFilesIsNoted) {
+  const ScratchDir dir;
+  for (const auto& entry : fs::directory_iterator(data_dir() / "models/llama-mha-f32-v4"))
+    fs::copy(entry.path(), dir / entry.path().filename().string());
+  const auto notes = [&] { return source_notes(or_die(describe_model_source(dir.path(), {}))); };
+  EXPECT_THAT(notes(), Contains(testing::AllOf(HasSubstr("model_max_length is 4096"), HasSubstr("2048"))));
+  EXPECT_THAT(notes(), testing::Not(Contains(HasSubstr("added_tokens_decoder"))));
+  Value config = or_die(read_json(dir / "tokenizer_config.json"));
+  const bool frame = !or_die(hf::Tokenizer::load(dir / "tokenizer.json")).special_frame().first.empty();
+  config.set("add_bos_token", !frame);
+  config.find("added_tokens_decoder")->if_object()->front().second.set("content", "<|other|>");
+  dir.write("tokenizer_config.json", to_json(config));
+  EXPECT_THAT(notes(), testing::IsSupersetOf({HasSubstr("has 1 tokens that tokenizer.json has not"),
+                                              HasSubstr("tokenizer_config.json#/add_bos_token is")}));
+}
+
 TEST(RefuseFreeze, ADtypeThatNoConfigStatesIsReadBackFromTheRecord) {
   for (const RefuseCase& c : refuse_cases()) {
     if (c.name != "ok-llama-old-config") continue;
