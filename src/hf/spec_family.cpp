@@ -61,7 +61,7 @@ bool is_known_architecture(std::string_view name) {
 
 std::string family_types() {
   std::string out;
-  for (const Family& family : kFamilies) out += fmt::format("{}\"{}\"", out.empty() ? "" : ", ", family.type);
+  for (const Family& family : kFamilies) out += fmt::format("{}{}", out.empty() ? "" : ", ", family.type);
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
+#include "spec_family.h"
 #include "triage_rules.h"
 
 namespace calkit::hf {
@@ -36,9 +37,13 @@ TriageRule context(const Facts& facts, const manifest::ProductTargets& targets) 
                  fmt::format("config.json /max_position_embeddings; target: {}", targets.source),
                  Verdict::kFail,
                  "C4"};
-  const auto trained = facts.size("max_position_embeddings");
+  auto trained = facts.size("max_position_embeddings");
+  const Value* type = facts.find("model_type");
+  const Family* family = type != nullptr && type->if_string() != nullptr ? find_family(*type->if_string()) : nullptr;
+  const bool by_default = family != nullptr && facts.find("max_position_embeddings") == nullptr;
+  if (by_default) trained = Fact{family->max_positions, {}};
   if (!trained) return out;
-  out.found = fmt::format("{} trained positions", trained->value);
+  out.found = fmt::format("{} trained positions{}", trained->value, by_default ? " by default" : "");
   if (trained->value < targets.context) return out;
   out.status = "C2";
   out.verdict = Verdict::kPass;
@@ -114,11 +119,11 @@ TriageRule licence(const Facts& facts) {
 TriageRule next_steps(const Facts& facts) {
   const Value* type = facts.find("model_type");
   const std::string* name = type != nullptr ? type->if_string() : nullptr;
-  const bool runs = name != nullptr && *name == "qwen3";
+  const bool runs = name != nullptr && find_family(*name) != nullptr;
   return {"next-steps",
           "a family that the steps after triage run",
           name != nullptr ? printable(*name) : kNotStated,
-          "qwen3 (dense) in this version",
+          family_types(),
           "config.json /model_type",
           runs ? Verdict::kPass : Verdict::kNote,
           "C2"};

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "calkit/base/text.h"
+#include "spec_family.h"
 #include "triage_rules.h"
 
 namespace calkit::hf {
@@ -49,6 +50,11 @@ std::string stated(const Facts& facts, std::string_view key) {
 std::string text_of(const Facts& facts, std::string_view key) {
   const Value* value = facts.find(key);
   return value != nullptr && value->if_string() != nullptr ? *value->if_string() : std::string();
+}
+
+/// The family of model_type, where calkit runs it: its published defaults count for keys that are absent.
+const Family* family_of(const Facts& facts) {
+  return find_family(text_of(facts, "model_type"));
 }
 
 /// The first of these keys that config.json sets, false not counting as set.
@@ -115,10 +121,12 @@ TriageRule rms_norm(const Facts& facts) {
   if (eps == nullptr || !eps->if_number()) {
     for (const std::string_view key : {"layer_norm_epsilon", "layer_norm_eps", "norm_epsilon"})
       if (facts.find(key) != nullptr) return failed(std::move(out), stated(facts, key), config_at(key));
-    return failed(std::move(out), kNotStated, config_at("rms_norm_eps"));
+    if (eps != nullptr || family_of(facts) == nullptr)
+      return failed(std::move(out), kNotStated, config_at("rms_norm_eps"));
   }
   if (!facts.has("input_layernorm")) return failed(std::move(out), "no input_layernorm tensors", "tensor headers");
-  return passed(std::move(out), stated(facts, "rms_norm_eps"), config_at("rms_norm_eps"));
+  return passed(std::move(out), eps != nullptr ? stated(facts, "rms_norm_eps") : "rms_norm_eps 1e-06 by default",
+                config_at("rms_norm_eps"));
 }
 
 TriageRule rope(const Facts& facts) {
@@ -146,6 +154,8 @@ TriageRule rope(const Facts& facts) {
   if (facts.find("rope_theta") != nullptr)
     return passed(std::move(out), stated(facts, "rope_theta"), config_at("rope_theta"));
   if (facts.has("inv_freq")) return passed(std::move(out), "rotary_emb.inv_freq tensors", "tensor headers");
+  if (family_of(facts) != nullptr)
+    return passed(std::move(out), "rope_theta 10000 by default", config_at("rope_theta"));
   return failed(std::move(out), kNotStated, "config.json /rope_theta /rope_parameters");
 }
 
@@ -162,7 +172,8 @@ TriageRule gqa(const Facts& facts) {
 
 TriageRule swiglu(const Facts& facts) {
   TriageRule out = rule("swiglu", "SwiGLU feed-forward", "hidden_act silu; gate_proj, up_proj and down_proj tensors");
-  const std::string act = text_of(facts, "hidden_act");
+  const bool by_default = facts.find("hidden_act") == nullptr && family_of(facts) != nullptr;
+  const std::string act = by_default ? "silu" : text_of(facts, "hidden_act");
   if (act.empty()) return failed(std::move(out), kNotStated, config_at("hidden_act"));
   if (act != "silu")
     return failed(std::move(out), fmt::format("hidden_act {}", printable(act)), config_at("hidden_act"));
@@ -179,7 +190,12 @@ TriageRule sliding_window(const Facts& facts) {
     for (const Value& type : *types->if_array())
       if (type.if_string() != nullptr && *type.if_string() == "sliding_attention")
         return failed(std::move(out), "sliding_attention layers", config_at("layer_types"));
-  if (facts.find("sliding_window") != nullptr && facts.find("use_sliding_window") == nullptr)
+  const Family* family = family_of(facts);
+  const Window window = family != nullptr ? family->window : Window::kNone;
+  if (window == Window::kByDefault && facts.config.find("sliding_window") == nullptr)
+    return failed(std::move(out), "sliding_window absent: 4096 by default", config_at("sliding_window"));
+  if (facts.find("sliding_window") != nullptr && window != Window::kSwitched &&
+      (window == Window::kByDefault || facts.find("use_sliding_window") == nullptr))
     return failed(std::move(out), stated(facts, "sliding_window"), config_at("sliding_window"));
   return passed(std::move(out), "none", "config.json /sliding_window /use_sliding_window /layer_types");
 }

@@ -143,6 +143,48 @@ TEST(Triage, AnEmptyConfigFailsEveryStructureRuleByName) {
                           "chiplet-fit"));
 }
 
+TEST(Triage, EveryFamilyThatIsRunPassesButItsExperts) {
+  const auto device = manifest::default_device_profile();
+  for (const std::string name : {"llama-gqa-rope3", "llama-mha-f32-v4", "llama-micro-v4", "mistral-f16",
+                                 "qwen2-bias-tied-v4", "qwen3-qknorm", "qwen3moe-e8k2", "qwen3moe-mixed-v4"}) {
+    const TriageReport report = report_of(kModels + name, targets_of(256), *device);
+    if (name.starts_with("qwen3moe"))
+      EXPECT_THAT(failed(report), ElementsAre("dense-decoder")) << name;
+    else
+      EXPECT_THAT(failed(report), IsEmpty()) << name;
+    EXPECT_EQ(rule_of(report, "next-steps").verdict, Verdict::kPass) << name;
+  }
+}
+
+TEST(Triage, DefaultsOfAKnownFamilyCountAndSayThatTheyAre) {
+  const auto device = manifest::default_device_profile();
+  testing_support::ScratchDir dir;
+  edited(dir, {{"max_position_embeddings", nullptr},
+               {"rope_theta", nullptr},
+               {"rope_parameters", nullptr},
+               {"hidden_act", nullptr},
+               {"rms_norm_eps", nullptr},
+               {"use_sliding_window", nullptr},
+               {"sliding_window", 4096}});
+  const TriageReport report = report_of(dir.path(), targets_of(4096), *device);
+  EXPECT_THAT(failed(report), IsEmpty());
+  for (const char* id : {"context", "rope", "rms-norm"})
+    EXPECT_THAT(rule_of(report, id).found, HasSubstr("by default"));
+}
+
+TEST(Triage, AMistralWithoutAWordAboutItsWindowFails) {
+  const auto device = manifest::default_device_profile();
+  for (const bool stated : {true, false}) {
+    testing_support::ScratchDir dir;
+    Value config = *read_json(kModels + "mistral-f16/config.json");
+    if (!stated) std::erase_if(*config.if_object(), [](const Value::Member& m) { return m.first == "sliding_window"; });
+    dir.write("config.json", to_json(config));
+    std::filesystem::copy_file(kModels + "mistral-f16/model.safetensors", dir / "model.safetensors");
+    const auto bad = failed(report_of(dir.path(), targets_of(256), *device));
+    EXPECT_EQ(bad.empty(), stated);
+  }
+}
+
 TEST(Triage, TheDocumentAndTheTableHoldEveryRule) {
   const auto device = manifest::default_device_profile();
   const TriageReport report = report_of(kModels + "tiny-dense", targets_of(2048), *device);
