@@ -28,27 +28,12 @@ Status check_prompts(const std::vector<frozen::Prompt>& prompts) {
   return {};
 }
 
-Result<std::vector<std::vector<std::int32_t>>> encode_prompts(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec,
-                                                              const std::string& config_file,
-                                                              const std::vector<frozen::Prompt>& prompts,
-                                                              int greedy_steps) {
-  if (tokenizer.max_id() >= spec.vocab)
-    return input_error(
-        config_file, "/vocab_size", fmt::format("{}", spec.vocab),
-        fmt::format("at least {}: tokenizer.json has ids up to {}", tokenizer.max_id() + 1, tokenizer.max_id()),
-        "the tokenizer belongs to another model, or the embedding lacks rows");
-  std::vector<std::vector<std::int32_t>> out;
-  for (const auto& prompt : prompts) {
-    CALKIT_TRY(auto ids, tokenizer.encode(prompt.text, prompt.add_special_tokens), "encoding prompt " + prompt.id);
-    const std::int64_t needed = static_cast<std::int64_t>(ids.size()) + greedy_steps;
-    if (needed > spec.max_positions)
-      return input_error("prompts", fmt::format("prompt '{}'", prompt.id),
-                         fmt::format("{} tokens and {} greedy steps", ids.size(), greedy_steps),
-                         fmt::format("{} positions ({} /max_position_embeddings)", spec.max_positions, config_file),
-                         "shorten the prompt or lower --steps");
-    out.push_back(std::move(ids));
-  }
-  return out;
+Status check_tokenizer(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec, const std::string& config_file) {
+  if (tokenizer.max_id() < spec.vocab) return {};
+  return input_error(
+      config_file, "/vocab_size", fmt::format("{}", spec.vocab),
+      fmt::format("at least {}: tokenizer.json has ids up to {}", tokenizer.max_id() + 1, tokenizer.max_id()),
+      "the tokenizer belongs to another model, or the embedding lacks rows");
 }
 
 }  // namespace calkit::baseline

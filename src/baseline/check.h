@@ -12,12 +12,10 @@ namespace calkit::baseline {
 Status check_target(const std::filesystem::path& out);
 /// At least one prompt, every id once.
 Status check_prompts(const std::vector<frozen::Prompt>& prompts);
-/// The ids of each prompt. `config_file` is what messages call the file of `spec`. kInput if the tokenizer has ids
-/// without a row in the model, or a prompt and its greedy steps do not fit the model's positions (names prompt, tokens
-/// and limit).
-Result<std::vector<std::vector<std::int32_t>>> encode_prompts(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec,
-                                                              const std::string& config_file,
-                                                              const std::vector<frozen::Prompt>& prompts,
-                                                              int greedy_steps);
+/// kInput if the tokenizer has ids without a row in the model. `config_file` is what messages call the file of `spec`.
+Status check_tokenizer(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec, const std::string& config_file);
+
+/// The figures of a finished freeze.
+FreezeReport report_of(const frozen::Reference& reference, const frozen::ModelSource& source);
 
 }  // namespace calkit::baseline

@@ -11,8 +11,9 @@ namespace {
 // One row past the 16-token tile that devices like to use.
 constexpr std::size_t kProbeTokens = 17;
 
+}  // namespace
+
 Status run_item(exec::LanguageModel& model, int greedy_steps, frozen::ReferenceItem& item) {
-  if (item.ids.empty()) return {};  // nothing goes through the model: no logits, no greedy run
   CALKIT_TRY(auto step, model.prefill(item.ids));
   item.logits = step.logits;
   for (int i = 0; i < greedy_steps; ++i) {
@@ -25,34 +26,24 @@ Status run_item(exec::LanguageModel& model, int greedy_steps, frozen::ReferenceI
   return {};
 }
 
-const frozen::ReferenceItem* probe_item(const frozen::Reference& reference) {
-  const frozen::ReferenceItem* best = nullptr;
-  for (const auto& item : reference.items) {
-    const std::size_t n = item.ids.size(), chosen = best == nullptr ? 0 : best->ids.size();
+std::size_t probe_position(const frozen::Reference& reference) {
+  std::size_t best = reference.items.size(), chosen = 0;
+  for (std::size_t i = 0; i < reference.items.size(); ++i) {
+    const std::size_t n = reference.items[i].ids.size();
     const bool better = chosen < kProbeTokens ? n > chosen : n >= kProbeTokens && n < chosen;
-    if (better) best = &item;
+    if (!better) continue;
+    best = i;
+    chosen = n;
   }
   return best;
-}
-
-}  // namespace
-
-Status run_prompts(exec::LanguageModel& model, int greedy_steps, frozen::Reference& reference,
-                   const std::function<void(std::size_t done, std::size_t all)>& progress) {
-  std::size_t done = 0;
-  for (auto& item : reference.items) {
-    if (interrupted()) return interrupted_error();
-    CALKIT_CHECK_OK(run_item(model, greedy_steps, item), fmt::format("running prompt {}", item.prompt.id));
-    if (progress) progress(++done, reference.items.size());
-  }
-  return {};
 }
 
 Result<NamedTensors> run_probes(exec::LanguageModel& model, const hf::ModelSpec& spec,
                                 const frozen::Reference& reference) {
   NamedTensors out;
-  const frozen::ReferenceItem* item = probe_item(reference);
-  if (item == nullptr) return out;
+  const std::size_t position = probe_position(reference);
+  if (position == reference.items.size()) return out;
+  const frozen::ReferenceItem* item = &reference.items[position];
   std::vector<std::string> names = {"embed", "layer.0.input_norm", "layer.0.attn_out", "layer.0.mlp_out",
                                     "layer.0.out"};
   if (spec.layers > 1) names.push_back(fmt::format("layer.{}.out", spec.layers - 1));

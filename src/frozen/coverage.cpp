@@ -14,10 +14,25 @@ struct Bucket {
   std::size_t first, last;
   const char* name;
 };
-constexpr Bucket kBuckets[] = {{0, 0, "0"},       {1, 1, "1"},      {2, 14, "2-14"},     {15, 15, "15"},
-                               {16, 16, "16"},    {17, 17, "17"},   {18, 254, "18-254"}, {255, 255, "255"},
-                               {256, 256, "256"}, {257, 257, "257"}};
-constexpr const char* kBeyond = "258+";
+constexpr Bucket kBuckets[] = {{0, 0, "0"},          {1, 1, "1"},         {2, 14, "2-14"},         {15, 15, "15"},
+                               {16, 16, "16"},       {17, 17, "17"},      {18, 254, "18-254"},     {255, 255, "255"},
+                               {256, 256, "256"},    {257, 257, "257"},   {258, 4094, "258-4094"}, {4095, 4095, "4095"},
+                               {4096, 4096, "4096"}, {4097, 4097, "4097"}};
+constexpr const char* kBeyond = "4098+";
+
+Value unanswered_value(const std::vector<Unanswered>& prompts) {
+  Value out(Value::Array{});
+  for (const Unanswered& prompt : prompts) out.push(to_value(prompt));
+  return out;
+}
+
+// How the logits lie in their file: NumPy has no name for BF16.
+Value storage_value(const Reference& reference) {
+  const bool bf16 = reference.dtype == "bf16";
+  return Value::object({{"file", logits_name(reference.dtype)},
+                        {"stored_as", "f32"},
+                        {"values", bf16 ? "bf16, widened exactly: the lower 16 bits are zero" : "f32"}});
+}
 
 }  // namespace
 
@@ -25,6 +40,11 @@ std::string length_bucket(std::size_t tokens) {
   for (const Bucket& bucket : kBuckets)
     if (tokens >= bucket.first && tokens <= bucket.last) return bucket.name;
   return kBeyond;
+}
+
+Value to_value(const Unanswered& prompt) {
+  return Value::object(
+      {{"id", prompt.id}, {"kind", prompt.kind}, {"tokens", prompt.tokens}, {"reason", prompt.reason}});
 }
 
 Value coverage(const Reference& reference) {
@@ -50,6 +70,10 @@ Value coverage(const Reference& reference) {
                         {"tokens", tokens},
                         {"tokens_longest", longest},
                         {"greedy_steps", steps},
+                        {"logits", storage_value(reference)},
+                        {"refused", unanswered_value(reference.refused)},
+                        {"max_tokens", reference.max_tokens},
+                        {"left_out", unanswered_value(reference.left_out)},
                         {"by_kind", by_kind},
                         {"by_tokens", by_length}});
 }

@@ -19,6 +19,9 @@ inline constexpr std::string_view kPeerTokenIds = "token_ids.jsonl";
 inline constexpr std::string_view kGreedy = "greedy_tokens.jsonl";
 inline constexpr std::string_view kProbes = "probes.npz";
 inline constexpr std::string_view kCoverage = "coverage.json";
+inline constexpr std::string_view kShard = "shard.json";
+inline constexpr std::string_view kNoise = "noise.json";
+inline constexpr std::string_view kNoiseSchema = "calkit.noise/1";
 inline constexpr std::string_view kSourceSchema = "calkit.model-source/1";
 inline constexpr std::string_view kCoverageSchema = "calkit.coverage/1";
 
@@ -28,9 +31,6 @@ inline std::string logits_name(std::string_view dtype) {
 inline std::string peer_greedy_name(std::string_view dtype) {
   return "greedy_" + std::string(dtype) + ".jsonl";
 }
-
-/// The longest list of ids and logits that a greedy step keeps.
-inline constexpr std::size_t kTop = 20;
 
 /// Documents write digests as "sha256:<hex>"; structs hold the bare hex.
 inline std::string digest_text(std::string_view hex) {

@@ -6,6 +6,7 @@
 #include "calkit/base/files.h"
 #include "calkit/frozen/baseline.h"
 #include "calkit/frozen/writer.h"
+#include "recipe.h"
 
 namespace calkit::embedded {
 extern const std::string_view prompt_suite;
@@ -26,7 +27,7 @@ bool is_prompt_id(std::string_view id) {
 }
 
 Result<Prompt> parse_prompt(const Cursor& at) {
-  CALKIT_CHECK_OK(at.only({"id", "kind", "text", "add_special_tokens"}));
+  CALKIT_CHECK_OK(at.only({"id", "kind", "text", "tokens", "context_limit", "special_tokens", "add_special_tokens"}));
   Prompt out;
   CALKIT_TRY(const auto id, at.at("id"));
   CALKIT_TRY(out.id, id.as_string());
@@ -35,7 +36,11 @@ Result<Prompt> parse_prompt(const Cursor& at) {
   if (const auto kind = at.find("kind")) {
     CALKIT_TRY(out.kind, kind->as_string());
   }
-  CALKIT_TRY(out.text, at.string("text"));
+  CALKIT_TRY(out.recipe, read_recipe(at));
+  if (out.recipe && at.find("text")) return at.error("a text and a recipe for one", "one of the two");
+  if (!out.recipe) {
+    CALKIT_TRY(out.text, at.string("text"));
+  }
   out.add_special_tokens = true;  // the peer's own default
   if (const auto flag = at.find("add_special_tokens")) {
     CALKIT_TRY(out.add_special_tokens, flag->as_bool());
@@ -70,10 +75,13 @@ Result<std::vector<Prompt>> bundled_prompts() {
 }
 
 Value to_value(const Prompt& prompt) {
-  return Value::object({{"id", prompt.id},
-                        {"kind", prompt.kind},
-                        {"text", prompt.text},
-                        {"add_special_tokens", prompt.add_special_tokens}});
+  Value out = Value::object({{"id", prompt.id}, {"kind", prompt.kind}});
+  if (prompt.recipe)
+    add_recipe(*prompt.recipe, out);
+  else
+    out.set("text", prompt.text);
+  out.set("add_special_tokens", prompt.add_special_tokens);
+  return out;
 }
 
 }  // namespace calkit::frozen

@@ -140,6 +140,37 @@ Result<std::map<std::string, std::vector<GreedyStep>>> read_greedy(const fs::pat
   return out;
 }
 
+Result<std::vector<Unanswered>> read_unanswered(const Cursor& at) {
+  CALKIT_TRY(const auto items, at.items());
+  std::vector<Unanswered> out;
+  for (const Cursor& item : items) {
+    CALKIT_CHECK_OK(item.only({"id", "kind", "tokens", "reason"}));
+    Unanswered prompt;
+    CALKIT_TRY(prompt.id, item.string("id"));
+    CALKIT_TRY(prompt.kind, item.string("kind"));
+    if (const auto tokens = item.find("tokens")) {
+      CALKIT_TRY(prompt.tokens, tokens->as_int(0));
+    }
+    CALKIT_TRY(prompt.reason, item.string("reason"));
+    out.push_back(std::move(prompt));
+  }
+  return out;
+}
+
+// What the prompts that are there cannot say: those that are not.
+Status read_coverage(const fs::path& file, Reference& out) {
+  CALKIT_TRY(const auto document, read_json(file), "reading the coverage");
+  const Cursor at(document, file.string());
+  CALKIT_TRY(const auto refused, at.at("refused"));
+  CALKIT_TRY(out.refused, read_unanswered(refused));
+  CALKIT_TRY(const auto left_out, at.at("left_out"));
+  CALKIT_TRY(out.left_out, read_unanswered(left_out));
+  if (const auto max = at.find("max_tokens")) {
+    CALKIT_TRY(out.max_tokens, max->as_int(0));
+  }
+  return {};
+}
+
 // What is left in a map after every prompt took its own belongs to no prompt.
 template <class Map>
 Status none_left(const Map& map, const fs::path& file) {
@@ -165,9 +196,12 @@ Result<Reference> read_reference(const fs::path& dir, const std::string& dtype) 
   CALKIT_TRY(auto greedy, read_greedy(places.greedy));
   Reference out;
   out.dtype = places.dtype;
+  if (!places.peer) CALKIT_CHECK_OK(read_coverage(places.dir / kCoverage, out));
   for (Prompt& prompt : prompts) {
     ReferenceItem item;
     const std::string id = prompt.id;
+    if (prompt.recipe)
+      return input_error((places.dir / kPrompts).string(), id, "a recipe for a text", "the text that was frozen");
     item.prompt = std::move(prompt);
     if (!ids.contains(id))
       return input_error(ids_file.string(), id, "no token ids for this prompt", "an entry for each prompt");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "calkit/base/files.h"
 #include "calkit/base/hash.h"
@@ -22,8 +23,15 @@ class Verifier {
  public:
   explicit Verifier(const fs::path& dir) : dir_(dir) {}
 
+  Result<VerifyReport> run_files() {
+    CALKIT_CHECK_OK(files());
+    return std::move(report_);
+  }
+
   Result<VerifyReport> run() {
     CALKIT_CHECK_OK(files());
+    if (hashes_.contains(std::string(kShard)))
+      fault(kShard, "a part of a freeze", "a whole baseline: `calkit freeze-baseline merge` puts the shards together");
     source();
     reference();
     return std::move(report_);
@@ -102,6 +110,8 @@ class Verifier {
     if (source_ && tokenizer_) verify_items(*read, *source_, *tokenizer_, report_.findings);
     if (source_) dtype(*read);
     documents(*read);
+    noise(*read);
+    unanswered(*read);
   }
 
   void dtype(const Reference& read) {
@@ -130,6 +140,28 @@ class Verifier {
     }
   }
 
+  void noise(const Reference& read) {
+    const std::string name = fmt::format("{}/{}", kReferenceDir, kNoise);
+    if (!hashes_.contains(name)) return;
+    const auto stored = read_json(dir_ / name);
+    if (!stored.ok()) return fault(stored.error().message);
+    const Cursor at(*stored, name);
+    const auto schema = at.string("schema"), dtype = at.string("dtype");
+    if (!schema.ok() || *schema != kNoiseSchema) fault(name, "another schema", kNoiseSchema);
+    if (!dtype.ok() || *dtype != read.dtype) fault(name, "another dtype", read.dtype + ", as the logits are");
+  }
+
+  // A prompt either has an answer or a reason for none.
+  void unanswered(const Reference& read) {
+    std::set<std::string_view> seen;
+    for (const ReferenceItem& item : read.items) seen.insert(item.prompt.id);
+    for (const auto* list : {&read.refused, &read.left_out})
+      for (const Unanswered& prompt : *list)
+        if (!seen.insert(prompt.id).second)
+          fault(fmt::format("{}/{}", kReferenceDir, kCoverage), fmt::format("prompt {} without an answer", prompt.id),
+                "each prompt once, answered or not");
+  }
+
   const fs::path& dir_;
   VerifyReport report_;
   std::map<std::string, std::string> hashes_;
@@ -141,6 +173,10 @@ class Verifier {
 
 Result<VerifyReport> verify(const fs::path& baseline_dir) {
   return Verifier(baseline_dir).run();
+}
+
+Result<VerifyReport> verify_files(const fs::path& dir) {
+  return Verifier(dir).run_files();
 }
 
 Status require_verified(const std::filesystem::path& baseline_dir) {

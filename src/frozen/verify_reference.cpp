@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "calkit/tensor/dtype.h"
 #include "calkit/tensor/metrics.h"
 #include "layout.h"
 #include "verify.h"
@@ -18,6 +19,13 @@ class ItemChecker {
  public:
   ItemChecker(const ReferenceItem& item, const ModelSource& source, std::vector<std::string>& findings)
       : item_(item), vocab_(source.spec.vocab), findings_(findings) {}
+
+  // BF16 is stored widened: a float that is none says that the numbers were rounded or made elsewhere.
+  void bf16() {
+    const auto wide = [](float v) { return std::isfinite(v) && round_bf16(v) != v; };
+    const auto bad = std::count_if(item_.logits.begin(), item_.logits.end(), wide);
+    if (bad > 0) fault("logits", fmt::format("{} values that no bf16 number has", bad), "bf16, widened exactly");
+  }
 
   void ids(const hf::Tokenizer& tokenizer) {
     for (const std::int32_t id : item_.ids)
@@ -56,7 +64,7 @@ class ItemChecker {
 
   void step(std::size_t i, const GreedyStep& step) {
     const auto at = [&](std::string_view what) { return fmt::format("step {}: {}", i, what); };
-    const std::size_t top = std::min(kTop, static_cast<std::size_t>(vocab_));
+    const std::size_t top = std::min(kTopLogits, static_cast<std::size_t>(vocab_));
     if (step.top_ids.size() != top)
       return fault(kGreedy, at(fmt::format("{} top ids", step.top_ids.size())), fmt::format("{}", top));
     if (step.token != step.top_ids[0])
@@ -104,6 +112,7 @@ void verify_items(const Reference& reference, const ModelSource& source, const h
     ItemChecker check(item, source, findings);
     check.ids(tokenizer);
     check.logits();
+    if (reference.dtype == "bf16") check.bf16();
     check.greedy();
   }
 }

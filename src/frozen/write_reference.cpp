@@ -59,7 +59,7 @@ Result<GreedyStep> greedy_step(std::span<const float> logits) {
     return Error{ErrorKind::kInput, fmt::format("{} of {} logits are NaN or infinite", bad, logits.size()),
                  "the model's weights or its arithmetic are damaged; no token is claimed for such a row"};
   GreedyStep out;
-  out.top_ids = top_k(logits, kTop);
+  out.top_ids = top_k(logits, kTopLogits);
   for (const std::int32_t id : out.top_ids) out.top_logits.push_back(logits[static_cast<std::size_t>(id)]);
   out.token = out.top_ids[0];
   out.margin = static_cast<double>(out.top_logits[0]) - static_cast<double>(out.top_logits[1]);
@@ -77,7 +77,7 @@ Value to_value(const ReferenceItem& item) {
 }
 
 Status write_reference(const fs::path& staged_dir, const Reference& reference,
-                       const std::vector<std::pair<std::string, Tensor>>& probes) {
+                       const std::vector<std::pair<std::string, Tensor>>& probes, const Value& noise) {
   const fs::path dir = staged_dir / kReferenceDir;
   std::error_code failed;
   fs::create_directories(dir, failed);
@@ -91,6 +91,7 @@ Status write_reference(const fs::path& staged_dir, const Reference& reference,
   CALKIT_CHECK_OK(write_ids_and_logits(dir, reference));
   CALKIT_CHECK_OK(write_file(dir / kGreedy, greedy));
   CALKIT_CHECK_OK(write_npz(dir / kProbes, probes));
+  if (!noise.is_null()) CALKIT_CHECK_OK(write_file(dir / kNoise, to_json(noise) + "\n"));
   return write_file(dir / kCoverage, to_json(coverage(reference)) + "\n");
 }
 

@@ -2,7 +2,8 @@
 /// The frozen baseline on disk: its format, reader, verifier, and the comparison with a peer's goldens.
 ///   model-source/  manifest.json  config.json  generation_config.json  tokenizer/  weights.sha256
 ///   reference/     prompts.jsonl  token_ids.npz  logits_fp32.npz|logits_bf16.npz  probes.npz  greedy_tokens.jsonl
-///   coverage.json SHA256SUMS     every file above, in sha256sum's format
+///                  coverage.json  noise.json
+///   SHA256SUMS     every file above, in sha256sum's format
 /// A peer's goldens (Transformers) lie in one folder: prompts.jsonl token_ids.jsonl logits_*.npz greedy_*.jsonl.
 #include <cstdint>
 #include <filesystem>
@@ -17,17 +18,28 @@
 
 namespace calkit::frozen {
 
+/// How a freeze builds the text of a prompt, with the tokenizer of the model at hand. One of the three is set.
+struct Recipe {
+  std::optional<std::int64_t> tokens;         ///< a text of exactly so many ids
+  std::optional<std::int64_t> context_limit;  ///< the same, counted from the model's positions: -1, 0 or 1
+  std::string special_tokens;                 ///< the tokenizer's special tokens: "joined", "spaced" or "quoted"
+};
+
 struct Prompt {
   std::string id;
   std::string kind;  ///< "english", "code", "len_17", ...; may be empty
   std::string text;
   bool add_special_tokens = false;
+  std::optional<Recipe> recipe = std::nullopt;  ///< instead of a text; never in a frozen baseline
 };
-/// JSON lines {id, kind?, text, add_special_tokens?}; a line without the flag asks for special tokens, as the peer's
-/// encode does.
+/// JSON lines {id, kind?, text, add_special_tokens?}, or a recipe instead of the text; a line without the flag asks for
+/// special tokens, as the peer's encode does.
 Result<std::vector<Prompt>> read_prompts(const std::filesystem::path& jsonl);
 /// The suite that is built into calkit (manifests/prompts/suite.jsonl): at least 100 prompts.
 Result<std::vector<Prompt>> bundled_prompts();
+
+/// The longest list of ids and logits that a greedy step keeps.
+inline constexpr std::size_t kTopLogits = 20;
 
 struct GreedyStep {
   std::int32_t token = 0;
@@ -44,9 +56,19 @@ struct ReferenceItem {
   std::vector<GreedyStep> greedy;  ///< step 0 belongs to the prefill's last position; EOS does not stop
 };
 
+/// A prompt of the suite without an answer.
+struct Unanswered {
+  std::string id, kind;
+  std::optional<std::int64_t> tokens;  ///< nullopt: not known, no text was built
+  std::string reason;
+};
+
 struct Reference {
   std::string dtype;  ///< "fp32" or "bf16"
   std::vector<ReferenceItem> items;
+  std::vector<Unanswered> refused = {};   ///< cannot be answered: does not fit the positions, no such text
+  std::vector<Unanswered> left_out = {};  ///< longer than max_tokens
+  std::optional<std::int64_t> max_tokens = std::nullopt;  ///< what was asked for; nullopt: no limit
   const ReferenceItem* find(std::string_view id) const;
 };
 
@@ -78,6 +100,8 @@ struct VerifyReport {
 Result<VerifyReport> verify(const std::filesystem::path& baseline_dir);
 /// For those who build on a baseline: kInput with its first finding if it does not verify.
 Status require_verified(const std::filesystem::path& baseline_dir);
+/// Only the first part of it: every file against SHA256SUMS, whatever the folder holds.
+Result<VerifyReport> verify_files(const std::filesystem::path& dir);
 
 /// Compares two references prompt by prompt over the ids they share. Greedy steps are compared along the reference's
 /// tokens: both sequences ran freely, so after the first step that differs the rest of that prompt is not compared.

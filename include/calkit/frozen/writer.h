@@ -33,10 +33,10 @@ Status write_model_source(const std::filesystem::path& staged_dir, const std::fi
                           const ModelSource& source);
 
 /// Writes `staged_dir`/reference: prompts.jsonl, token_ids.npz, logits_<dtype>.npz, greedy_tokens.jsonl, probes.npz,
-/// coverage.json.
-/// @param probes named tensors in the order to write; may be empty.
+/// coverage.json, noise.json.
+/// @param probes named tensors in the order to write; may be empty. @param noise null: no noise.json.
 Status write_reference(const std::filesystem::path& staged_dir, const Reference& reference,
-                       const std::vector<std::pair<std::string, Tensor>>& probes);
+                       const std::vector<std::pair<std::string, Tensor>>& probes, const Value& noise = {});
 
 /// Writes `staged_dir`/SHA256SUMS over every file that is there: sorted by bytes, LF, as `sha256sum --strict -c` reads
 /// it.
@@ -46,12 +46,14 @@ Status seal(const std::filesystem::path& staged_dir);
 /// values.
 Result<GreedyStep> greedy_step(std::span<const float> logits);
 
-/// The token-length bucket of coverage.json: "0", "1", "2-14", "15", "16", "17", "18-254", "255", "256", "257", "258+".
+/// The token-length bucket of coverage.json: "0", "1", "2-14", "15", "16", "17", "18-254", "255", "256", "257",
+/// "258-4094", "4095", "4096", "4097", "4098+".
 std::string length_bucket(std::size_t tokens);
 
 /// Documents, one line each where they are lines of a .jsonl.
 Value to_value(const Prompt& prompt);
 Value to_value(const ReferenceItem& item);  ///< a line of greedy_tokens.jsonl: id, tokens, steps
 Value coverage(const Reference& reference);
+Value to_value(const Unanswered& prompt);
 
 }  // namespace calkit::frozen

@@ -106,13 +106,22 @@ TEST_F(Freeze, AgreesWithTransformersOnEveryPromptOfTheFixtures) {
     }
 }
 
-TEST_F(Freeze, APromptThatDoesNotFitThePositionsIsNamed) {
+TEST_F(Freeze, APromptThatDoesNotFitThePositionsIsRefusedInTheRecord) {
   std::string text;
   for (int i = 0; i < 4200; ++i) text += "q7";
   auto how = options("qwen3-qknorm", {prompt("short", "x"), prompt("long", text)});
-  EXPECT_THAT(error_of(how),
-              AllOf(HasSubstr("prompt 'long'"), HasSubstr("and 16 greedy steps; allowed: 4096 positions")));
-  EXPECT_FALSE(fs::exists(how.out));
+  const auto report = freeze_model(how);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(report->refused.size(), 1u);
+  EXPECT_EQ(report->refused[0].id, "long");
+  EXPECT_THAT(report->refused[0].reason, HasSubstr("and 16 greedy steps; allowed: 4096 positions"));
+  const auto reference = frozen::read_reference(how.out);
+  ASSERT_TRUE(reference.ok()) << reference.error().message;
+  EXPECT_EQ(reference->items.size(), 1u);
+  EXPECT_EQ(reference->refused.at(0).reason, report->refused[0].reason);
+  EXPECT_THAT(frozen::verify(how.out)->findings, testing::IsEmpty());
+  how.prompts.erase(how.prompts.begin());
+  EXPECT_THAT(error_of(how), AllOf(HasSubstr("none of 1 can be answered; prompt 'long'"), HasSubstr("4096 positions")));
 }
 
 TEST_F(Freeze, AnIdTwiceAndNoPromptAreRefused) {

@@ -53,22 +53,45 @@ TEST(Prompts, FaultsNameTheLineAndTheField) {
 
 TEST(Prompts, TheBundledSuiteIsLargeVariedAndShort) {
   const auto prompts = or_die(bundled_prompts());
-  EXPECT_GE(prompts.size(), 100u);
+  EXPECT_GE(prompts.size(), 120u);
   const auto tokenizer = or_die(hf::Tokenizer::load(tiny_model() / "tokenizer.json"));
   std::set<std::string> kinds;
   std::map<std::string, int> lengths;
+  int recipes = 0;
   for (const Prompt& prompt : prompts) {
     kinds.insert(prompt.kind);
+    if (prompt.recipe) {
+      ++recipes;
+      continue;
+    }
     const auto ids = or_die(tokenizer.encode(prompt.text, prompt.add_special_tokens));
     EXPECT_LE(ids.size(), 620u) << prompt.id;
     ++lengths[length_bucket(ids.size())];
   }
+  EXPECT_EQ(recipes, 17);
   EXPECT_GE(kinds.size(), 60u);
   for (const char* kind :
        {"english", "chinese", "arabic", "hindi", "code_python", "emoji_zwj", "combining", "special_text", "empty"})
     EXPECT_TRUE(kinds.contains(kind)) << kind;
-  for (const char* bucket : {"0", "1", "2-14", "15", "16", "17", "18-254", "255", "256", "257", "258+"})
+  for (const char* bucket : {"0", "1", "2-14", "15", "16", "17", "18-254", "255", "256", "257", "258-4094"})
     EXPECT_GE(lengths[bucket], 1) << bucket;
+}
+
+TEST(Prompts, ARecipeStandsInThePlaceOfAText) {
+  const ScratchDir dir;
+  const auto prompts = or_die(read_prompts(
+      dir.write("p.jsonl",
+                "{\"id\":\"a\",\"tokens\":255}\n{\"id\":\"b\",\"context_limit\":-1,\"add_special_tokens\":false}\n"
+                "{\"id\":\"c\",\"special_tokens\":\"quoted\"}\n")));
+  EXPECT_EQ(prompts[0].recipe->tokens, 255);
+  EXPECT_TRUE(prompts[0].add_special_tokens);
+  EXPECT_EQ(prompts[1].recipe->context_limit, -1);
+  EXPECT_EQ(prompts[2].recipe->special_tokens, "quoted");
+  EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"tokens\":255,\"text\":\"x\"}\n"), HasSubstr("a text and a recipe"));
+  EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"tokens\":255,\"context_limit\":0}\n"), HasSubstr("more than one of"));
+  EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"tokens\":0}\n"), HasSubstr("/tokens"));
+  EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"context_limit\":2}\n"), HasSubstr("/context_limit"));
+  EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"special_tokens\":\"all\"}\n"), HasSubstr("/special_tokens"));
 }
 
 }  // namespace

@@ -104,7 +104,9 @@ TEST(CoverageTest, BucketsFollowTheLayoutEdges) {
   EXPECT_EQ(length_bucket(17), "17");
   EXPECT_EQ(length_bucket(18), "18-254");
   EXPECT_EQ(length_bucket(257), "257");
-  EXPECT_EQ(length_bucket(5000), "258+");
+  EXPECT_EQ(length_bucket(258), "258-4094");
+  EXPECT_EQ(length_bucket(4096), "4096");
+  EXPECT_EQ(length_bucket(5000), "4098+");
 }
 
 }  // namespace
