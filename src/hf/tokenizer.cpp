@@ -69,12 +69,14 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json, std::string_view file)
   CALKIT_TRY(state->splitter, PreTokenizer::parse(root));
   CALKIT_TRY(state->frame, parse_post_processor(root));
   CALKIT_TRY(state->decoder, Decoder::parse(root));
-  state->size = state->model->vocabulary().size();
+  state->size = state->model->size();
   state->by_id.reserve(state->size);
-  for (const auto& [token, id] : state->model->vocabulary()) {
+  const auto enter = [&](TokenId id, const std::string& token) {
     state->by_id.emplace(id, &token);
     state->max_id = std::max(state->max_id, id);
-  }
+  };
+  for (const auto& [token, id] : state->model->vocabulary()) enter(id, token);
+  for (const auto& [id, token] : state->model->shadowed()) enter(id, token);
   for (const AddedToken& token : state->added.tokens()) {
     if (state->model->id_of(token.content) == kNoToken) ++state->size;
     state->max_id = std::max(state->max_id, token.id);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "unicode_table.h"
 
@@ -45,28 +46,49 @@ std::size_t skip_spaces(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-bool TextSet::add(std::string_view text, std::size_t value) {
-  if (text.empty()) return false;
-  starts_[static_cast<unsigned char>(text.front())] = true;
-  return trie_.add(text, static_cast<std::uint32_t>(value));
+bool TextSet::add(std::string_view text, std::uint32_t value) {
+  const std::string backwards(text.rbegin(), text.rend());
+  if (!trie_.add(backwards, value)) return false;
+  lasts_[static_cast<unsigned char>(text.back())] = true;
+  std::uint32_t at = ByteTrie::kRoot;
+  for (const char byte : backwards) {
+    const std::uint32_t child = trie_.step(at, byte);
+    if (child == nodes_.size()) nodes_.push_back({at, nodes_[at].depth + 1, byte, ByteTrie::kRoot, kNone});
+    at = child;
+  }
+  return true;
 }
 
-bool TextSet::next(std::string_view text, std::size_t from, Hit& hit) const {
-  if (trie_.empty()) return false;
-  for (std::size_t begin = from; begin < text.size(); ++begin) {
-    if (!starts_[static_cast<unsigned char>(text[begin])]) continue;
-    bool found = false;
-    std::uint32_t at = ByteTrie::kRoot;
-    for (std::size_t i = begin; i < text.size(); ++i) {
-      at = trie_.step(at, text[i]);
-      if (at == ByteTrie::kNone) break;
-      if (trie_.value(at) == ByteTrie::kNone) continue;
-      hit = {begin, i + 1, trie_.value(at)};
-      found = true;
-    }
-    if (found) return true;
+std::uint32_t TextSet::step(std::uint32_t node, char byte) const {
+  while (true) {
+    const std::uint32_t child = trie_.step(node, byte);
+    if (child != kNone) return child;
+    if (node == ByteTrie::kRoot) return node;
+    node = nodes_[node].fallback;
   }
-  return false;
+}
+
+void TextSet::link() {
+  std::vector<std::uint32_t> order(nodes_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].depth < nodes_[b].depth; });
+  for (const std::uint32_t at : order) {
+    Node& node = nodes_[at];
+    if (node.depth > 1) node.fallback = step(nodes_[node.parent].fallback, node.byte);
+    node.longest = trie_.value(at) != kNone ? trie_.value(at) : nodes_[node.fallback].longest;
+  }
+}
+
+std::vector<std::uint32_t> TextSet::longest_at(std::string_view text) const {
+  std::vector<std::uint32_t> out(text.size(), kNone);
+  std::uint32_t at = ByteTrie::kRoot;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    if (at == ByteTrie::kRoot && !lasts_[static_cast<unsigned char>(text[i])]) continue;
+    at = step(at, text[i]);
+    out[i] = nodes_[at].longest;
+  }
+  return out;
 }
 
 Result<AddedVocabulary> AddedVocabulary::parse(const Cursor& root, const TokenModel& model,
@@ -75,9 +97,11 @@ Result<AddedVocabulary> AddedVocabulary::parse(const Cursor& root, const TokenMo
   const auto list = root.find("added_tokens");
   if (!list) return out;
   CALKIT_TRY(const auto items, list->items());
-  auto next_id = static_cast<TokenId>(model.vocabulary().size());
+  auto next_id = static_cast<TokenId>(model.size());
   Normalizer::Run run(normalizer);
   for (const Cursor& item : items) CALKIT_CHECK_OK(out.add(item, model, next_id, run));
+  out.raw_.link();
+  out.normal_.link();
   return out;
 }
 
@@ -111,10 +135,11 @@ Status AddedVocabulary::add(const Cursor& at, const TokenModel& model, TokenId& 
     form = std::move(normal.text);
   }
   if (form.empty()) return at.error(fmt::format("\"{}\"", token.content), "a token that normalising leaves a part of");
-  if (!(token.normalized ? normal_ : raw_).add(form, tokens_.size()))
+  if (!(token.normalized ? normal_ : raw_).add(form, static_cast<std::uint32_t>(tokens_.size())))
     return at.error(fmt::format("\"{}\"", token.content), "tokens that differ after normalisation");
   if (form != token.content) normalised_.emplace(token.id, form);
   if (token.special) special_.insert(token.content);
+  found_bytes_.push_back(form.size());
   by_id_.emplace(token.id, tokens_.size());
   by_content_.emplace(token.content, token.id);
   tokens_.push_back(std::move(token));
@@ -124,12 +149,18 @@ Status AddedVocabulary::add(const Cursor& at, const TokenModel& model, TokenId& 
 std::vector<Part> AddedVocabulary::split(std::string_view text, bool raw) const {
   const TextSet& set = raw ? raw_ : normal_;
   std::vector<Part> out;
-  std::size_t done = 0, from = 0;
-  TextSet::Hit hit;
-  while (set.next(text, from, hit)) {
-    from = hit.end;
-    const AddedToken& token = tokens_[hit.value];
-    std::size_t begin = hit.begin, end = hit.end;
+  if (set.empty()) {
+    if (!text.empty()) out.push_back({text, kNoToken});
+    return out;
+  }
+  const auto longest = set.longest_at(text);
+  std::size_t done = 0;
+  for (std::size_t at = 0, next = 0; at < text.size(); at = next) {
+    next = at + 1;
+    if (longest[at] == TextSet::kNone) continue;
+    const AddedToken& token = tokens_[longest[at]];
+    std::size_t begin = at, end = at + found_bytes_[longest[at]];
+    next = end;
     if (token.single_word && !stands_alone(text, begin, end)) continue;
     if (token.lstrip) begin = skip_spaces_back(text, begin, std::min(done, begin));
     if (token.lstrip) begin = std::max(begin, done);

@@ -24,20 +24,30 @@ struct Part {
   TokenId id = -1;  ///< -1: text
 };
 
-/// Finds the leftmost, then longest, of a set of texts.
+/// Finds the longest of a set of texts at every place of a text, in one pass from its end: the texts are kept
+/// backwards, with the links of Aho and Corasick.
 class TextSet {
  public:
+  static constexpr std::uint32_t kNone = ByteTrie::kNone;
   /// False: the text is there already, or empty.
-  bool add(std::string_view text, std::size_t value);
-  struct Hit {
-    std::size_t begin = 0, end = 0, value = 0;
-  };
-  /// The next hit at or after `from`; false if there is none.
-  bool next(std::string_view text, std::size_t from, Hit& hit) const;
+  bool add(std::string_view text, std::uint32_t value);
+  /// After the last add.
+  void link();
+  bool empty() const { return trie_.empty(); }
+  /// For every byte of the text the value of the longest text that begins there, or kNone.
+  std::vector<std::uint32_t> longest_at(std::string_view text) const;
 
  private:
+  struct Node {
+    std::uint32_t parent = 0, depth = 0;
+    char byte = 0;
+    std::uint32_t fallback = 0;     ///< the longest proper suffix that is a node
+    std::uint32_t longest = kNone;  ///< the value of the node or of its nearest fallback with one
+  };
+  std::uint32_t step(std::uint32_t node, char byte) const;
   ByteTrie trie_;
-  std::array<bool, 256> starts_{};  ///< bytes that some text begins with
+  std::vector<Node> nodes_ = std::vector<Node>(1);
+  std::array<bool, 256> lasts_{};  ///< bytes that some text ends with
 };
 
 class AddedVocabulary {
@@ -63,6 +73,7 @@ class AddedVocabulary {
   std::unordered_map<std::string, TokenId> by_content_;
   std::unordered_map<TokenId, std::string> normalised_;  ///< only where normalising changes the content
   std::unordered_set<std::string> special_;
+  std::vector<std::size_t> found_bytes_;  ///< by token: the length of what is looked for
   TextSet raw_, normal_;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "calkit/base/document.h"
@@ -35,7 +36,11 @@ class TokenModel {
   /// Bytes that vanish from a text whose words are raw bytes.
   virtual std::vector<std::uint8_t> vanishing_bytes() const = 0;
 
+  /// Ids by token; of a token that the file has twice the last id.
   const Vocabulary& vocabulary() const { return vocabulary_; }
+  /// Entries whose token comes again later: such an id is decoded and never given.
+  const std::vector<std::pair<TokenId, std::string>>& shadowed() const { return shadowed_; }
+  std::size_t size() const { return vocabulary_.size() + shadowed_.size(); }
   TokenId id_of(std::string_view token) const {
     const auto found = vocabulary_.find(token);
     return found == vocabulary_.end() ? kNoToken : found->second;
@@ -48,6 +53,7 @@ class TokenModel {
   bool append_byte_tokens(std::string_view text, std::vector<TokenId>& out) const;
 
   Vocabulary vocabulary_;
+  std::vector<std::pair<TokenId, std::string>> shadowed_;
   std::array<TokenId, 256> byte_tokens_{};
 };
 

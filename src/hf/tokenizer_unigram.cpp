@@ -78,13 +78,15 @@ Status UnigramModel::read_vocabulary(const Cursor& model) {
     if (token->size() > kMaxEntryBytes)
       return item.error(fmt::format("a token of {} bytes", token->size()), fmt::format("at most {}", kMaxEntryBytes));
     const auto id = static_cast<TokenId>(scores_.size());
-    if (!vocabulary_.emplace(*token, id).second)
-      return item.error(fmt::format("\"{}\" a second time", printable(*token)), "one entry for each token",
-                        "the tokenizer.json is damaged: take it from the model's repository again");
-    trie_.add(*token, static_cast<std::uint32_t>(id));
+    const auto [entry, fresh] = vocabulary_.try_emplace(*token, id);
+    if (!fresh) {
+      shadowed_.emplace_back(entry->second, *token);
+      entry->second = id;
+    }
     scores_.push_back(as_the_peer_reads(*score));
     lowest = std::min(lowest, scores_.back());
   }
+  for (const auto& [token, id] : vocabulary_) trie_.add(token, static_cast<std::uint32_t>(id));
   unknown_score_ = lowest - kUnknownPenalty;
   return {};
 }
