@@ -38,6 +38,16 @@ Error fault(const std::filesystem::path& dir, const TensorInfo& info, std::strin
                      std::move(hint));
 }
 
+Status check_tensor(const std::filesystem::path& dir, const TensorInfo& info, const ExpectedTensor& want) {
+  if (info.shape != want.shape)
+    return fault(dir, info, fmt::format("shape {}", shape_text(info.shape)),
+                 fmt::format("{}, as config.json asks for", shape_text(want.shape)));
+  if (!widens_to_float(info.dtype))
+    return fault(dir, info, fmt::format("dtype {}", safetensors_name(info.dtype)), "BF16, F16 or F32",
+                 "save the model in one of them: every value must widen to F32 without loss");
+  return {};
+}
+
 Status check_head(const Checkpoint& checkpoint, const std::filesystem::path& dir, const TensorInfo& info) {
   CALKIT_TRY(const Tensor head, checkpoint.tensor(kHead));
   CALKIT_TRY(const Tensor rows, checkpoint.tensor(kEmbedding));
@@ -94,24 +104,23 @@ void note_types(const Checkpoint& checkpoint, const ModelSpec& spec, std::vector
 }  // namespace
 
 Status Checkpoint::check_against(const ModelSpec& spec) const {
-  const std::vector<ExpectedTensor> expected = expected_tensors(spec);
   std::set<std::string_view> known;
-  for (const ExpectedTensor& want : expected) {
-    known.insert(want.name);
+  Status status;
+  each_expected_tensor(spec, [&](const ExpectedTensor& want) {
     const TensorInfo* info = find(want.name);
-    if (info == nullptr) return absent(dir_.string(), want);
-    if (info->shape != want.shape)
-      return fault(dir_, *info, fmt::format("shape {}", shape_text(info->shape)),
-                   fmt::format("{}, as config.json asks for", shape_text(want.shape)));
-    if (!widens_to_float(info->dtype))
-      return fault(dir_, *info, fmt::format("dtype {}", safetensors_name(info->dtype)), "BF16, F16 or F32",
-                   "save the model in one of them: every value must widen to F32 without loss");
-  }
+    if (info == nullptr)
+      status = absent(dir_.string(), want);
+    else
+      status = check_tensor(dir_, *info, want);
+    if (status.ok()) known.insert(info->name);
+    return status.ok();
+  });
+  if (!status.ok()) return status;
   for (const TensorInfo& info : tensors_) {
     if (known.contains(info.name) || is_frequency_buffer(info.name)) continue;
     if (info.name != kHead || !spec.tied_embeddings)
       return fault(dir_, info, "a tensor that the architecture does not use",
-                   fmt::format("the {} tensors of {}", expected.size(), spec.model_type),
+                   fmt::format("the {} tensors of {}", known.size(), spec.model_type),
                    "what it does to the model is unknown, so it is not dropped; is config.json of the same model?");
     CALKIT_CHECK_OK(check_head(*this, dir_, info));
   }

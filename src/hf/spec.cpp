@@ -161,6 +161,8 @@ Status read_biases(const Cursor& config, const Family& family, ModelSpec& spec) 
     CALKIT_TRY(spec.o_bias, read_bias(config, "attention_bias", family.o_bias, spec.model_type));
   }
   CALKIT_TRY(spec.mlp_bias, read_bias(config, "mlp_bias", family.mlp_bias, spec.model_type));
+  if (family.qkv_bias == Bias::kStated) note_default(config, "attention_bias", "false", spec);
+  if (family.mlp_bias == Bias::kStated) note_default(config, "mlp_bias", "false", spec);
   return {};
 }
 

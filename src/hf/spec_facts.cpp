@@ -41,9 +41,12 @@ bool is_sparse(const ModelSpec& spec, std::int64_t layer) {
 
 struct Lister {
   const ModelSpec& spec;
-  std::vector<ExpectedTensor> out;
+  const std::function<bool(const ExpectedTensor&)>& sink;
+  bool going = true;
 
-  void add(std::string name, std::vector<std::int64_t> shape) { out.push_back({std::move(name), std::move(shape)}); }
+  void add(std::string name, std::vector<std::int64_t> shape) {
+    going = going && sink({std::move(name), std::move(shape)});
+  }
 
   void projection(const std::string& name, std::int64_t rows, std::int64_t columns, bool bias) {
     add(name + ".weight", {rows, columns});
@@ -75,7 +78,7 @@ struct Lister {
     add(at + "post_attention_layernorm.weight", {spec.hidden});
     if (!is_sparse(spec, number)) return mlp(at + "mlp.", spec.ffn);
     add(at + "mlp.gate.weight", {spec.experts->count, spec.hidden});
-    for (std::int64_t expert = 0; expert < spec.experts->count; ++expert)
+    for (std::int64_t expert = 0; expert < spec.experts->count && going; ++expert)
       mlp(fmt::format("{}mlp.experts.{}.", at, expert), spec.experts->ffn);
   }
 };
@@ -115,13 +118,21 @@ std::uint64_t kv_bytes_per_token(const ModelSpec& spec, DType kv_dtype) {
   return static_cast<std::uint64_t>(spec.layers * spec.kv_heads * 2 * spec.head_dim) * dtype_bytes(kv_dtype);
 }
 
-std::vector<ExpectedTensor> expected_tensors(const ModelSpec& spec) {
-  Lister list{spec, {}};
+void each_expected_tensor(const ModelSpec& spec, const std::function<bool(const ExpectedTensor&)>& sink) {
+  Lister list{spec, sink};
   list.add("model.embed_tokens.weight", {spec.vocab, spec.hidden});
-  for (std::int64_t layer = 0; layer < spec.layers; ++layer) list.layer(layer);
+  for (std::int64_t layer = 0; layer < spec.layers && list.going; ++layer) list.layer(layer);
   list.add("model.norm.weight", {spec.hidden});
   if (!spec.tied_embeddings) list.add("lm_head.weight", {spec.vocab, spec.hidden});
-  return std::move(list.out);
+}
+
+std::vector<ExpectedTensor> expected_tensors(const ModelSpec& spec) {
+  std::vector<ExpectedTensor> out;
+  each_expected_tensor(spec, [&](const ExpectedTensor& tensor) {
+    out.push_back(tensor);
+    return true;
+  });
+  return out;
 }
 
 }  // namespace calkit::hf

@@ -2,6 +2,7 @@
 /// ModelSpec: the architecture of a checkpoint, read from config.json, never from a name.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,5 +74,7 @@ struct ExpectedTensor {
   std::vector<std::int64_t> shape;
 };
 std::vector<ExpectedTensor> expected_tensors(const ModelSpec& spec);
+/// The same one by one, until `sink` answers false: a hostile config may ask for more than its weights hold.
+void each_expected_tensor(const ModelSpec& spec, const std::function<bool(const ExpectedTensor&)>& sink);
 
 }  // namespace calkit::hf
