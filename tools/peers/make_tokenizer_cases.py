@@ -128,6 +128,36 @@ def cases():
     model["vocab"] = {token: i for i, token in enumerate(model["vocab"])}
     yield "bytes without a token", {"model": model}, ["xyz", "axbycz", "\u00e9"]
     yield "no decoder", {"decoder": None}, ["low \u4e2d"]
+    yield from characters_and_scores()
+
+
+def characters_and_scores():
+    """Steps and models beyond the byte level."""
+    mark, spaced = "\u2581", ["  a  b ", "low\u2581er", "\u2581", " ", "\ufb01 \u00c5\u0301 \u0130I\u1e9e \u1112\u1161\u11ab", "\u200bx\u0007y\t\ufeffz", "a.b,c\u3002d", "x\u00b2 12"]
+    meta = {"type": "Metaspace", "replacement": mark, "prepend_scheme": "first", "split": True}
+    vocab = ["<unk>", "<s>", "</s>", mark, "l", "o", "w", "e", "r", "a", "b", "c", "1", "2", " ", ".", "lo", "low", mark + "low", "er", "ab", mark + mark, "<0xE4>", "<0xB8>", "<0xAD>", "<0x0A>"]
+    merges = [["l", "o"], ["lo", "w"], [mark, "low"], ["e", "r"], ["a", "b"], [mark, mark]]
+    bpe = {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True, "vocab": {t: i for i, t in enumerate(vocab)}, "merges": merges}
+    unigram = {"type": "Unigram", "unk_id": 0, "byte_fallback": False, "vocab": [[t, -1.0 - 0.37 * len(t) - 0.01 * (i % 7)] for i, t in enumerate(vocab)]}
+    spm = {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": mark}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+                                            {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}
+    plain = {"model": bpe, "pre_tokenizer": None, "decoder": spm, "added_tokens": [dict(t, id=i) for i, t in enumerate(added(("<unk>", "special"), ("<s>", "special")))]}
+    llama = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": mark}, {"type": "Replace", "pattern": {"String": " "}, "content": mark}]}
+    yield "as llama 2", dict(plain, normalizer=llama), spaced + ["<s>low<s> low"]
+    yield "unknowns apart", dict(plain, model=dict(bpe, fuse_unk=False, byte_fallback=False)), spaced
+    for scheme in ("always", "first", "never"):
+        for cut in (True, False):
+            yield "metaspace %s%s" % (scheme, "" if cut else ", not split"), dict(plain, pre_tokenizer=dict(meta, prepend_scheme=scheme, split=cut), decoder=dict(meta, prepend_scheme=scheme)), spaced + ["<s>low <s> low"]
+    yield "unigram", dict(plain, model=unigram, pre_tokenizer=meta), spaced
+    yield "unigram with byte tokens", dict(plain, model=dict(unigram, byte_fallback=True), normalizer=llama), spaced
+    for kind in ("NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt"):
+        yield "normalizer " + kind, {"normalizer": {"type": kind}}, spaced
+    yield "normalizer Strip", {"normalizer": {"type": "Strip", "strip_left": True, "strip_right": True}}, spaced
+    yield "normalizer Replace with a pattern", {"normalizer": {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}}, spaced
+    for kind in ("Whitespace", "WhitespaceSplit", "Punctuation"):
+        yield "pre-tokenizer " + kind, {"pre_tokenizer": sequence({"type": kind})}, spaced
+    yield "byte level in front", {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [dict(BYTE_LEVEL, use_regex=True), {"type": "Digits", "individual_digits": True}]}}, spaced
+    yield "cls and sep", dict(plain, post_processor={"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1], "trim_offsets": True, "add_prefix_space": True}), spaced
 
 
 def main():
