@@ -117,7 +117,8 @@ class Percent {
       ++at;
       CALKIT_CHECK_OK(directive(text, at));
     }
-    const bool mapping = values_.is(Kind::kDict) || values_.is(Kind::kList) || values_.is(Kind::kRange);
+    const bool mapping =
+        values_.is(Kind::kDict) || values_.is(Kind::kList) || values_.is(Kind::kRange) || values_.is(Kind::kUndefined);
     if (!mapping && used_ < count()) return fault("not all arguments were used by the format");
     return run_.text(std::move(out_), format_.markup());
   }

@@ -132,10 +132,7 @@ Result<Var> item_of(Run& run, const Var& value, const Var& key) {
 }
 
 Result<Var> attribute_of(Run& run, const Var& value, const std::string& name) {
-  if (value.is(Kind::kUndefined)) {
-    if (name.starts_with("__") && name.ends_with("__")) return no_attribute(value, name);
-    return need_value(value);
-  }
+  if (value.is(Kind::kUndefined)) return need_value(value);
   CALKIT_TRY(auto attribute, python_attribute(run, value, name));
   if (!attribute.is(Kind::kMissing)) return attribute;
   if (value.is(Kind::kDict))

@@ -54,7 +54,7 @@ bool mapping(const Var& v) {
 }
 bool sequence(const Var& v) {
   // Jinja asks for a length and for subscripts: dicts and undefined values have both.
-  return v.is(Kind::kString) || v.is_list_like() || v.is(Kind::kDict) || v.is(Kind::kRange);
+  return v.is(Kind::kString) || v.is_list_like() || v.is(Kind::kDict) || v.is(Kind::kRange) || v.is(Kind::kUndefined);
 }
 bool iterable(const Var& v) {
   return v.is(Kind::kIterator) || v.is(Kind::kLoop) || size_of(v).has_value();

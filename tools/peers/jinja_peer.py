@@ -1,4 +1,5 @@
 """Jinja2 as Transformers sets it up for chat templates (its own code is not needed), and calkit beside it."""
+import copy
 import json
 import subprocess
 import time
@@ -57,9 +58,9 @@ def environment(clock=None):
 
 
 def peer(env, template, context):
-    """("text", what it renders) or ("error", why not)."""
+    """("text", what it renders) or ("error", why not). Each render has its own copy: |indent changes a list it is given."""
     try:
-        return "text", env.from_string(template).render(**context)
+        return "text", env.from_string(template).render(**copy.deepcopy(context))
     except Exception as error:  # pylint: disable=broad-except
         return "error", "%s: %s" % (type(error).__name__, error)
 
