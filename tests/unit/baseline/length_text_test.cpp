@@ -53,10 +53,14 @@ TEST(SpecialTokenText, NamesEachOfTheTokenizersOwn) {
   const auto joined = text_of_special_tokens(tokenizer, "joined");
   ASSERT_TRUE(joined.has_value());
   for (const auto& token : tokenizer.added_tokens())
-    if (token.special) EXPECT_THAT(*joined, testing::HasSubstr(token.content));
+    if (token.special) {
+      EXPECT_THAT(*joined, testing::HasSubstr(token.content));
+    }
   const auto ids = tokenizer.encode(*joined, false);
   for (const auto& token : tokenizer.added_tokens())
-    if (token.special) EXPECT_THAT(*ids, testing::Contains(token.id));
+    if (token.special) {
+      EXPECT_THAT(*ids, testing::Contains(token.id));
+    }
   EXPECT_GT(text_of_special_tokens(tokenizer, "spaced")->size(), joined->size());
 }
 
