@@ -7,6 +7,7 @@
 #include "calkit/base/process.h"
 #include "calkit/frozen/writer.h"
 #include "calkit/hf/checkpoint.h"
+#include "chat_prompts.h"
 #include "check.h"
 #include "resolve_prompts.h"
 #include "shard.h"
@@ -76,17 +77,20 @@ FreezeReport report_of(const frozen::Reference& reference, const frozen::ModelSo
   return report;
 }
 
-Result<FreezeReport> freeze_model(const FreezeOptions& options) {
+Result<FreezeReport> freeze_model(const FreezeOptions& given) {
+  FreezeOptions options = given;
   CALKIT_CHECK_OK(check_options(options));
   CALKIT_CHECK_OK(check_prompts(options.prompts));
+  CALKIT_TRY(const Value chat, render_chat_prompts(options), "rendering the chat prompts");
   const std::string model = options.model_dir.string();
   CALKIT_TRY(const auto spec, hf::read_spec(options.model_dir), "reading " + model);
   CALKIT_TRY(const auto weights, hf::Checkpoint::open(options.model_dir), "reading " + model);
   CALKIT_CHECK_OK(weights.check_against(spec), "checking the weights of " + model);
   CALKIT_TRY(auto reference, prepare_prompts(options, spec));
   CALKIT_TRY(StagedDir stage, StagedDir::create(options.out), "creating the baseline's folder");
-  CALKIT_TRY(const auto source, frozen::describe_model_source(options.model_dir, {options.targets, options.dtype}),
+  CALKIT_TRY(auto source, frozen::describe_model_source(options.model_dir, {options.targets, options.dtype}),
              "describing " + model);
+  if (!chat.is_null()) source.manifest.find("reference")->set("chat", chat);
   CALKIT_CHECK_OK(weights.check_finite(), "checking the weights of " + model);
   const FreezeKeys keys = freeze_keys(options, source, reference);
   const WorkFolder work(options.out, keys.answers);

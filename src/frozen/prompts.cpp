@@ -26,8 +26,34 @@ bool is_prompt_id(std::string_view id) {
   return !id.empty() && id.size() <= kMaxId && id.front() != '.' && std::all_of(id.begin(), id.end(), good);
 }
 
+Result<std::optional<hf::ChatInput>> read_chat(const Cursor& at) {
+  const auto messages = at.find("messages");
+  if (!messages) {
+    for (const char* key : {"tools", "kwargs", "add_generation_prompt"})
+      if (const auto found = at.find(key)) return found->error("a value without messages", "messages beside it");
+    return std::optional<hf::ChatInput>();
+  }
+  hf::ChatInput out;
+  CALKIT_TRY(const auto items, messages->items());
+  if (items.empty()) return messages->error("no messages", "at least one");
+  out.messages = messages->value();
+  if (const auto tools = at.find("tools")) {
+    CALKIT_TRY(const auto schemas, tools->items());
+    out.tools = tools->value();
+  }
+  if (const auto kwargs = at.find("kwargs")) {
+    CALKIT_TRY(const auto members, kwargs->members());
+    out.kwargs = kwargs->value();
+  }
+  if (const auto flag = at.find("add_generation_prompt")) {
+    CALKIT_TRY(out.add_generation_prompt, flag->as_bool());
+  }
+  return std::optional(std::move(out));
+}
+
 Result<Prompt> parse_prompt(const Cursor& at) {
-  CALKIT_CHECK_OK(at.only({"id", "kind", "text", "tokens", "context_limit", "special_tokens", "add_special_tokens"}));
+  CALKIT_CHECK_OK(at.only({"id", "kind", "text", "tokens", "context_limit", "special_tokens", "add_special_tokens",
+                           "messages", "tools", "kwargs", "add_generation_prompt"}));
   Prompt out;
   CALKIT_TRY(const auto id, at.at("id"));
   CALKIT_TRY(out.id, id.as_string());
@@ -38,12 +64,16 @@ Result<Prompt> parse_prompt(const Cursor& at) {
   }
   CALKIT_TRY(out.recipe, read_recipe(at));
   if (out.recipe && at.find("text")) return at.error("a text and a recipe for one", "one of the two");
-  if (!out.recipe) {
+  CALKIT_TRY(out.chat, read_chat(at));
+  if (out.recipe && out.chat) return at.error("messages and a recipe for a text", "one of the two");
+  if (!out.recipe && (!out.chat || at.find("text"))) {
     CALKIT_TRY(out.text, at.string("text"));
   }
-  out.add_special_tokens = true;  // the peer's own default
+  out.add_special_tokens = !out.chat;  // the peer's own default for a text; a template adds its own
   if (const auto flag = at.find("add_special_tokens")) {
     CALKIT_TRY(out.add_special_tokens, flag->as_bool());
+    if (out.chat && out.add_special_tokens)
+      return flag->error("true for a prompt with messages", "false: the template writes the special tokens itself");
   }
   return out;
 }
@@ -81,6 +111,11 @@ Value to_value(const Prompt& prompt) {
   else
     out.set("text", prompt.text);
   out.set("add_special_tokens", prompt.add_special_tokens);
+  if (!prompt.chat) return out;
+  out.set("messages", prompt.chat->messages);
+  out.set("tools", prompt.chat->tools);
+  out.set("kwargs", prompt.chat->kwargs);
+  out.set("add_generation_prompt", prompt.chat->add_generation_prompt);
   return out;
 }
 

@@ -108,6 +108,7 @@ class Verifier {
     if (!read.ok()) return fault(read.error().message);
     report_.prompts = read->items.size();
     if (source_ && tokenizer_) verify_items(*read, *source_, *tokenizer_, report_.findings);
+    if (source_) verify_chats(*read, *source_, dir_ / kSourceDir / kTokenizerDir, report_.findings);
     if (source_) dtype(*read);
     documents(*read);
     noise(*read);

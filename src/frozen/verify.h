@@ -13,4 +13,9 @@ namespace calkit::frozen {
 void verify_items(const Reference& reference, const ModelSource& source, const hf::Tokenizer& tokenizer,
                   std::vector<std::string>& findings);
 
+/// The text of every prompt with messages, rendered again with the frozen template and clock.
+/// @param tokenizer_dir model-source/tokenizer of the baseline.
+void verify_chats(const Reference& reference, const ModelSource& source, const std::filesystem::path& tokenizer_dir,
+                  std::vector<std::string>& findings);
+
 }  // namespace calkit::frozen

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "calkit/base/text.h"
@@ -10,7 +11,7 @@ namespace calkit::cli {
 namespace {
 
 struct FreezeOptions {
-  std::string model, out, dtype = "fp32", shard;
+  std::string model, out, dtype = "fp32", shard, date;
   std::vector<std::string> prompts = {"suite"};
   int steps = 16, threads = 1, noise = 4;
   std::int64_t max_tokens = 0;  // 0: not given
@@ -43,6 +44,8 @@ Result<baseline::FreezeOptions> options_of(const FreezeOptions& opt, manifest::E
   if (!opt.shard.empty()) {
     CALKIT_TRY(out.shard, baseline::parse_shard(opt.shard));
   }
+  const char* epoch = std::getenv("SOURCE_DATE_EPOCH");
+  CALKIT_TRY(out.clock, baseline::parse_chat_clock(opt.date, epoch == nullptr ? "" : epoch));
   CALKIT_TRY(out.targets, resolve_targets(opt.targets));
   CALKIT_TRY(out.prompts, read_all(opt.prompts, evidence));
   return out;
@@ -124,7 +127,7 @@ void add_freeze_model(CLI::App& group) {
   app->add_option("--out", opt->out, "folder to write; an earlier baseline in it is replaced")
       ->type_name("DIR")
       ->required();
-  app->add_option("--prompts", opt->prompts, "JSON lines {id, text, add_special_tokens}, or `suite`; may be repeated")
+  app->add_option("--prompts", opt->prompts, "JSON lines {id, text or messages}, or `suite`; may be repeated")
       ->type_name("FILE")
       ->capture_default_str();
   app->add_option("--dtype", opt->dtype, "what the forward pass computes in: fp32 or bf16")
@@ -142,6 +145,8 @@ void add_freeze_model(CLI::App& group) {
       ->check(CLI::Range(0, 64))
       ->type_name("N")
       ->capture_default_str();
+  app->add_option("--date", opt->date, "the day that chat templates see, YYYY-MM-DD; else SOURCE_DATE_EPOCH")
+      ->type_name("DAY");
   app->add_option("--shard", opt->shard, "answer only part I of N; `merge` puts the parts together")->type_name("I/N");
   app->add_option("--threads", opt->threads, "threads of the forward pass")
       ->check(CLI::Range(1, 256))

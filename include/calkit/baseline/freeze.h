@@ -17,6 +17,15 @@ struct Shard {
 /// "2/4". kUsage: anything else, an index outside 1..count, a count above 4096.
 Result<Shard> parse_shard(const std::string& text);
 
+/// What strftime_now of a chat template reads, and who says so: "--date", "SOURCE_DATE_EPOCH".
+struct ChatClock {
+  std::int64_t seconds = 0;  ///< since 1970, UTC
+  std::string source;
+};
+/// --date "2025-03-09" (midnight, UTC), else SOURCE_DATE_EPOCH if it is set; both may be empty. kUsage: no such day, no
+/// whole number of seconds.
+Result<std::optional<ChatClock>> parse_chat_clock(const std::string& date, const std::string& source_date_epoch);
+
 struct FreezeOptions {
   std::filesystem::path model_dir, out;
   std::vector<frozen::Prompt> prompts;
@@ -26,6 +35,7 @@ struct FreezeOptions {
   manifest::ProductTargets targets;
   std::optional<std::int64_t> max_tokens;  ///< leave out prompts with more tokens
   int noise_prompts = 4;                   ///< run again in other ways to see what that changes; 0: not measured
+  std::optional<ChatClock> clock;          ///< for prompts with messages whose template reads the clock
   std::optional<Shard> shard;              ///< write a shard for merge_shards() instead of a baseline
   std::function<void(std::size_t done, std::size_t all)> progress;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "calkit/base/document.h"
+#include "calkit/hf/chat_template.h"
 #include "calkit/hf/spec.h"
 #include "calkit/manifest/targets.h"
 
@@ -30,9 +31,11 @@ struct Prompt {
   std::string kind;  ///< "english", "code", "len_17", ...; may be empty
   std::string text;
   bool add_special_tokens = false;
-  std::optional<Recipe> recipe = std::nullopt;  ///< instead of a text; never in a frozen baseline
+  std::optional<Recipe> recipe = std::nullopt;       ///< instead of a text; never in a frozen baseline
+  std::optional<hf::ChatInput> chat = std::nullopt;  ///< a freeze renders it to `text`; no special tokens are added
 };
-/// JSON lines {id, kind?, text, add_special_tokens?}, or a recipe instead of the text; a line without the flag asks for
+/// JSON lines {id, kind?, text, add_special_tokens?}, or a recipe or messages (with tools, kwargs and
+/// add_generation_prompt) instead of the text; a line without the flag asks for
 /// special tokens, as the peer's encode does.
 Result<std::vector<Prompt>> read_prompts(const std::filesystem::path& jsonl);
 /// The suite that is built into calkit (manifests/prompts/suite.jsonl): at least 100 prompts.
