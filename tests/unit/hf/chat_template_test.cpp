@@ -7,6 +7,7 @@
 
 #include "calkit/base/document.h"
 #include "calkit/base/files.h"
+#include "calkit/hf/tokenizer.h"
 #include "scratch_dir.h"
 
 namespace calkit::hf {
@@ -101,6 +102,20 @@ TEST(ChatTemplate, OfNamedTemplatesToolsTakeTheirOwn) {
   EXPECT_THAT(folder.shown(with_tools), HasSubstr("additional_chat_templates"));
   folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "d"}]})");
   EXPECT_THAT(folder.shown(hello()), HasSubstr("\"default\""));
+}
+
+TEST(ChatTemplate, ATemplateThatPrintsBosIsEncodedWithOneBos) {
+  const fs::path dir = fs::path(CALKIT_TEST_DATA) / "cases/F01";
+  const auto expected = read_json(dir / "expected.json");
+  const auto found = ChatTemplate::find(dir);
+  ASSERT_TRUE(expected.ok() && found.ok() && found->has_value());
+  ChatInput input = hello(R"([{"role": "user", "content": "hello there"}])");
+  input.add_generation_prompt = true;
+  const auto text = (*found)->render(input, std::nullopt);
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  const auto tokenizer = Tokenizer::load(dir / "tokenizer.json");
+  ASSERT_TRUE(tokenizer.ok());
+  EXPECT_EQ(Value::list(tokenizer->encode(text->text, false).value()), *expected->find("token_ids")->find("chat"));
 }
 
 TEST(ChatTemplate, NullMembersAreDroppedAndReasoningHasBothNames) {
