@@ -61,7 +61,8 @@ Result<std::string> real_digits(double value, char type, std::int64_t precision)
     const std::string out = std::isnan(value) ? "nan" : "inf";
     return type == 'F' || type == 'E' || type == 'G' ? to_upper(out) : out;
   }
-  const int places = precision < 0 ? 6 : static_cast<int>(std::min<std::int64_t>(precision, 1000));
+  if (precision > 1000) return fault("more than 1000 digits in the format of a float (limit of the renderer)");
+  const int places = precision < 0 ? 6 : static_cast<int>(precision);
   switch (type) {
     case 'f':
     case 'F':

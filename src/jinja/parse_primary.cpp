@@ -55,6 +55,7 @@ Result<ExprPtr> ExprParser::primary(bool name_spaces) {
     while (in_.is(Tok::kString)) text += in_.take().text;
     CALKIT_TRY(auto out, node(Op::kConst, line, {}));
     out->constant = Var::text(std::move(text));
+    static_cast<void>(out->constant.as_text().length());  // counted now: rendering only reads the tree
     return out;
   }
   if (in_.is_op("[")) return list();
@@ -79,6 +80,7 @@ Result<ExprPtr> ExprParser::word(bool name_spaces) {
   CALKIT_TRY(auto attribute, in_.expect_name());
   CALKIT_TRY(auto out, node(Op::kNamespaceTarget, token.line, {}, name));
   out->constant = Var::text(std::move(attribute));
+  static_cast<void>(out->constant.as_text().length());
   return out;
 }
 
