@@ -78,48 +78,107 @@ CALKIT_AVX2 inline float add_lanes(__m256 v) {
 // nothing.
 constexpr std::size_t kAhead = 32u << 10;
 
+// Long rows are taken in parts, so that kM parts of x stay in the first cache while the rows of w go by. Between the
+// parts the accumulators lie in memory: the order of the sums does not change.
+struct Part {
+  bool first = true, last = true;
+  float* sums = nullptr;  ///< 2 * kLanes of each pair of rows; unused where one part is all
+};
+
 // kM rows of x against kN rows of w: the registers hold 2 * kM * kN accumulators.
 template <std::size_t kM, std::size_t kN, bool kStream, class W>
 CALKIT_AVX2 void dot_block(const float* x, std::size_t x_stride, const W* w, std::size_t w_stride, std::size_t k,
-                           float* y, std::size_t y_stride) {
+                           float* y, std::size_t y_stride, const Part& part) {
   __m256 acc[kM][kN][2];
-  for (auto& row : acc)
-    for (auto& pair : row) pair[0] = pair[1] = _mm256_setzero_ps();
-  std::size_t i = 0;
-  for (; i + 2 * kLanes <= k; i += 2 * kLanes)
+#pragma GCC unroll 4
+  for (std::size_t m = 0; m < kM; ++m)
 #pragma GCC unroll 4
     for (std::size_t n = 0; n < kN; ++n) {
-      if constexpr (kStream) _mm_prefetch(reinterpret_cast<const char*>(w + n * w_stride + i) + kAhead, _MM_HINT_T0);
-      const __m256 low = load_eight(w + n * w_stride + i);
-      const __m256 high = load_eight(w + n * w_stride + i + kLanes);
+      const std::size_t at = (m * kN + n) * 2 * kLanes;
+      acc[m][n][0] = part.first ? _mm256_setzero_ps() : _mm256_loadu_ps(part.sums + at);
+      acc[m][n][1] = part.first ? _mm256_setzero_ps() : _mm256_loadu_ps(part.sums + at + kLanes);
+    }
+  std::size_t i = 0;
+  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
+    if constexpr (kStream)
+      for (std::size_t n = 0; n < kN; ++n)
+        _mm_prefetch(reinterpret_cast<const char*>(w + n * w_stride + i) + kAhead, _MM_HINT_T0);
+#pragma GCC unroll 2
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t at = i + half * kLanes;
+      __m256 left[kM];
 #pragma GCC unroll 4
       for (std::size_t m = 0; m < kM; ++m) {
-        acc[m][n][0] = _mm256_fmadd_ps(_mm256_loadu_ps(x + m * x_stride + i), low, acc[m][n][0]);
-        acc[m][n][1] = _mm256_fmadd_ps(_mm256_loadu_ps(x + m * x_stride + i + kLanes), high, acc[m][n][1]);
+        left[m] = _mm256_loadu_ps(x + m * x_stride + at);
+        if constexpr (kN > 1) __asm__("" : "+x"(left[m]));  // loaded once, not again as an operand of each product
+      }
+#pragma GCC unroll 4
+      for (std::size_t n = 0; n < kN; ++n) {
+        const __m256 right = load_eight(w + n * w_stride + at);
+#pragma GCC unroll 4
+        for (std::size_t m = 0; m < kM; ++m) acc[m][n][half] = _mm256_fmadd_ps(left[m], right, acc[m][n][half]);
       }
     }
-  const bool eight_more = i + kLanes <= k;
-  for (std::size_t n = 0; n < kN; ++n)
-    for (std::size_t m = 0; m < kM; ++m) {
-      std::size_t at = i;
-      if (eight_more) {
+  }
+  if (!part.last) {
+#pragma GCC unroll 4
+    for (std::size_t m = 0; m < kM; ++m)
+#pragma GCC unroll 4
+      for (std::size_t n = 0; n < kN; ++n) {
+        float* to = part.sums + (m * kN + n) * 2 * kLanes;
+        _mm256_storeu_ps(to, acc[m][n][0]);
+        _mm256_storeu_ps(to + kLanes, acc[m][n][1]);
+      }
+    return;
+  }
+  if (i + kLanes <= k) {
+#pragma GCC unroll 4
+    for (std::size_t n = 0; n < kN; ++n)
+#pragma GCC unroll 4
+      for (std::size_t m = 0; m < kM; ++m)
         acc[m][n][0] =
-            _mm256_fmadd_ps(_mm256_loadu_ps(x + m * x_stride + at), load_eight(w + n * w_stride + at), acc[m][n][0]);
-        at += kLanes;
+            _mm256_fmadd_ps(_mm256_loadu_ps(x + m * x_stride + i), load_eight(w + n * w_stride + i), acc[m][n][0]);
+    i += kLanes;
+  }
+#pragma GCC unroll 4
+  for (std::size_t n = 0; n < kN; ++n)
+#pragma GCC unroll 4
+    for (std::size_t m = 0; m < kM; ++m) y[m * y_stride + n] = add_lanes(_mm256_add_ps(acc[m][n][0], acc[m][n][1]));
+  for (; i < k; ++i)
+    for (std::size_t n = 0; n < kN; ++n)
+      for (std::size_t m = 0; m < kM; ++m) {
+        float& sum = y[m * y_stride + n];
+        sum = std::fmaf(x[m * x_stride + i], load_one(w + n * w_stride + i), sum);
       }
-      float sum = add_lanes(_mm256_add_ps(acc[m][n][0], acc[m][n][1]));
-      for (; at < k; ++at) sum = std::fmaf(x[m * x_stride + at], load_one(w + n * w_stride + at), sum);
-      y[m * y_stride + n] = sum;
-    }
 }
 
 template <std::size_t kM, std::size_t kN, bool kStream, class W>
 CALKIT_AVX2 void dot_panel(const float* x, std::size_t x_stride, const W* w, std::size_t w_stride, std::size_t n,
-                           std::size_t k, float* y, std::size_t y_stride) {
+                           std::size_t k, float* y, std::size_t y_stride, Part part = {}) {
+  float* const sums = part.sums;
+  const auto room = [&](std::size_t row) { return sums == nullptr ? nullptr : sums + row * kM * 2 * kLanes; };
   std::size_t row = 0;
-  for (; row + kN <= n; row += kN)
-    dot_block<kM, kN, kStream>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride);
-  for (; row < n; ++row) dot_block<kM, 1, kStream>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride);
+  for (; row + kN <= n; row += kN) {
+    part.sums = room(row);
+    dot_block<kM, kN, kStream>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride, part);
+  }
+  for (; row < n; ++row) {
+    part.sums = room(row);
+    dot_block<kM, 1, kStream>(x, x_stride, w + row * w_stride, w_stride, k, y + row, y_stride, part);
+  }
+}
+
+constexpr std::size_t kPart = 1024;  // elements of a row
+
+// As dot_panel, in parts. @param sums room for kM * n pairs of rows
+template <std::size_t kM, std::size_t kN>
+CALKIT_AVX2 void dot_parts(const float* x, std::size_t x_stride, const float* w, std::size_t w_stride, std::size_t n,
+                           std::size_t k, float* y, std::size_t y_stride, float* sums) {
+  for (std::size_t begin = 0; begin == 0 || begin < k; begin += kPart) {
+    const std::size_t count = std::min(kPart, k - begin);
+    const Part part{begin == 0, begin + count == k, sums};
+    dot_panel<kM, kN, false>(x + begin, x_stride, w + begin, w_stride, n, count, y, y_stride, part);
+  }
 }
 
 CALKIT_AVX2 void widen_ahead(const BF16* from, float* to, std::size_t count) {
@@ -151,6 +210,7 @@ void dot_avx2(const float* x, std::size_t x_stride, std::size_t m, const W* w, s
   if (m == 2) return dot_panel<2, 2, true>(x, x_stride, w, w_stride, n, k, y, y_stride);
   if (m == 1) return dot_panel<1, 4, true>(x, x_stride, w, w_stride, n, k, y, y_stride);
   const std::size_t block = std::max<std::size_t>(8, kBlockBytes / sizeof(float) / std::max<std::size_t>(1, k) / 8 * 8);
+  std::vector<float> sums(3 * 2 * kLanes * std::min(block, n));
   for (std::size_t begin = 0; begin < n; begin += block) {
     const std::size_t rows = std::min(block, n - begin);
     const float* wide = wide_block(w + begin * w_stride, w_stride, rows, k);
@@ -159,9 +219,9 @@ void dot_avx2(const float* x, std::size_t x_stride, std::size_t m, const W* w, s
     float* to = y + begin;
     std::size_t left = m;
     for (; left >= 3; left -= 3, from += 3 * x_stride, to += 3 * y_stride)
-      dot_panel<3, 2, false>(from, x_stride, wide, wide_stride, rows, k, to, y_stride);
-    if (left == 2) dot_panel<2, 2, false>(from, x_stride, wide, wide_stride, rows, k, to, y_stride);
-    if (left == 1) dot_panel<1, 4, false>(from, x_stride, wide, wide_stride, rows, k, to, y_stride);
+      dot_parts<3, 2>(from, x_stride, wide, wide_stride, rows, k, to, y_stride, sums.data());
+    if (left == 2) dot_parts<2, 2>(from, x_stride, wide, wide_stride, rows, k, to, y_stride, sums.data());
+    if (left == 1) dot_parts<1, 4>(from, x_stride, wide, wide_stride, rows, k, to, y_stride, sums.data());
   }
 }
 

@@ -1,6 +1,7 @@
 #include "linear.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "dnnl_shim.h"
@@ -10,14 +11,9 @@
 namespace calkit::exec {
 namespace {
 
+constexpr std::size_t kFewRows = 8;
 constexpr std::size_t kRowsAtATime = 512;         // of activations, bounds the F32 copies
 constexpr std::size_t kGrainProducts = 1u << 21;  // a thread is not worth starting for less
-
-void add_bias(const float* bias, float* rows, std::size_t m, std::size_t n) {
-  if (bias == nullptr) return;
-  for (std::size_t row = 0; row < m; ++row)
-    for (std::size_t i = 0; i < n; ++i) rows[row * n + i] += bias[i];
-}
 
 }  // namespace
 
@@ -67,13 +63,27 @@ Status Linear::multiply(const std::byte* x, std::size_t m, std::byte* y, const f
   return {};
 }
 
+// The library may add in another order for another number of rows: few rows are always taken as kFewRows of them, so
+// that a row's result does not depend on how many came with it.
 Status Linear::packed(const std::byte* x, std::size_t m, std::byte* y, const float* bias) const {
   const bool bf16 = dtype() == DType::kBF16;
-  std::vector<float> sums(bf16 ? m * n_ : 0);
-  float* out = bf16 ? sums.data() : reinterpret_cast<float*>(y);
-  CALKIT_CHECK_OK(packed_->multiply(x, m, out));
-  add_bias(bias, out, m, n_);
-  if (bf16) narrow(isa_, sums.data(), reinterpret_cast<BF16*>(y), sums.size());
+  const std::size_t rows = std::max(m, kFewRows), width = k_ * dtype_bytes(dtype());
+  std::vector<std::byte> padded;
+  if (rows > m) {
+    padded.resize(rows * width);
+    std::memcpy(padded.data(), x, m * width);
+  }
+  const bool direct = !bf16 && rows == m;
+  std::vector<float> sums(direct ? 0 : rows * n_);
+  float* out = direct ? reinterpret_cast<float*>(y) : sums.data();
+  CALKIT_CHECK_OK(packed_->multiply(rows > m ? padded.data() : x, rows, out));
+  if (bias != nullptr)
+    for (std::size_t row = 0; row < m; ++row)
+      for (std::size_t i = 0; i < n_; ++i) out[row * n_ + i] += bias[i];
+  if (bf16)
+    narrow(isa_, out, reinterpret_cast<BF16*>(y), m * n_);
+  else if (!direct)
+    std::memcpy(y, out, m * n_ * sizeof(float));
   return {};
 }
 

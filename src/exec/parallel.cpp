@@ -45,9 +45,8 @@ class Pool {
 
   /// Calls piece(0) here and piece(1) to piece(pieces - 1) on other threads; returns when all are done. False, and
   /// nothing was called, if somebody else has the threads.
-  bool run(std::size_t pieces, const std::function<void(std::size_t)>& piece) {
-    const std::unique_lock mine(busy_, std::try_to_lock);
-    if (!mine) return false;
+  bool run(std::size_t pieces, const std::function<void(std::size_t)>& piece) noexcept {
+    if (busy_.exchange(true)) return false;
     {
       const std::lock_guard lock(mutex_);
       while (workers_.size() + 1 < pieces) workers_.emplace_back([this, seen = generation_.load()] { work(seen); });
@@ -63,6 +62,7 @@ class Pool {
     look_for(done);
     std::unique_lock lock(mutex_);
     done_.wait(lock, done);
+    busy_.store(false);
     return true;
   }
 
@@ -86,8 +86,9 @@ class Pool {
     }
   }
 
-  std::mutex busy_, mutex_;
+  std::mutex mutex_;
   std::condition_variable wake_, done_;
+  std::atomic<bool> busy_ = false;
   std::atomic<std::size_t> generation_ = 0, left_ = 0;
   const std::function<void(std::size_t)>* piece_ = nullptr;
   std::size_t pieces_ = 0, next_ = 0;

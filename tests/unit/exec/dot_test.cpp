@@ -31,7 +31,7 @@ bool has_avx2() {
 
 TEST(Dot, TheVectorCodeGivesTheBitsOfItsScalarTwin) {
   if (!has_avx2()) GTEST_SKIP() << "this CPU has no AVX2";
-  for (const std::size_t k : {1u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 96u, 1000u})
+  for (const std::size_t k : {1u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 96u, 1000u, 1024u, 2507u})
     for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 8u})
       for (const std::size_t n : {1u, 3u, 4u, 6u, 200u}) {
         const auto x = noise(m * k, 1), w = noise(n * k, 2);
@@ -47,7 +47,7 @@ TEST(Dot, TheVectorCodeGivesTheBitsOfItsScalarTwin) {
 }
 
 TEST(Dot, ARowsResultDoesNotDependOnTheOtherRows) {
-  const std::size_t k = 203, n = 5, m = 23;
+  const std::size_t k = 2203, n = 5, m = 23;
   const auto x = noise(m * k, 3), w = noise(n * k, 4);
   std::vector<float> together(m * n), alone(n);
   dot_rows(best_isa(), x.data(), k, m, Rows{w.data(), false, k}, n, k, together.data(), n);
