@@ -1,5 +1,6 @@
 #include "calkit/device/device.h"
 
+#include <cmath>
 #include <utility>
 
 #include "calkit/base/process.h"
@@ -48,6 +49,17 @@ Result<Counters> Device::counters() const {
   CALKIT_CHECK_OK(connection.call("counters", connection.api().counters, connection.device(), &raw));
   return Counters{raw.buffers,  raw.mapped,    raw.kv_slots,  raw.jobs,
                   raw.packages, raw.bytes_h2d, raw.bytes_d2h, raw.jobs_done};
+}
+
+Result<Telemetry> Device::telemetry() const {
+  const Connection& connection = *state_->connection;
+  calkit_telemetry_v1 raw{};
+  raw.size = sizeof raw;
+  CALKIT_CHECK_OK(connection.call("telemetry", connection.api().telemetry, connection.device(), &raw));
+  const auto reading = [](const calkit_reading_v1& r) {
+    return r.available != 0 && std::isfinite(r.value) ? std::optional<double>(r.value) : std::nullopt;
+  };
+  return Telemetry{reading(raw.power_w), reading(raw.temperature_c), reading(raw.clock_hz), reading(raw.resets)};
 }
 
 Result<PackageInfo> Device::load(const std::filesystem::path& package) {

@@ -5,9 +5,8 @@
 #include "calkit/base/log.h"
 
 namespace calkit::load {
-namespace {
 
-Result<std::vector<Cell>> run_matrix(device::TokenModel& model, const BenchOptions& options) {
+Result<std::vector<Cell>> run_cells(device::TokenModel& model, const BenchOptions& options) {
   std::vector<Cell> cells;
   std::uint64_t number = 0;
   for (const std::int64_t prompt : options.prompt_lengths)
@@ -21,8 +20,6 @@ Result<std::vector<Cell>> run_matrix(device::TokenModel& model, const BenchOptio
       }
   return cells;
 }
-
-}  // namespace
 
 std::uint64_t BenchReport::failed() const {
   std::uint64_t total = 0;
@@ -42,7 +39,7 @@ Result<BenchReport> run_bench(const BenchOptions& options) {
     CALKIT_TRY(auto session, device.configure(service, Deadline::in(options.timeout)), "configuring the package");
     report.configure = session.configure_report();
     device::SessionModel model(session);
-    CALKIT_TRY(report.cells, run_matrix(model, options));
+    CALKIT_TRY(report.cells, run_cells(model, options));
   }
   CALKIT_CHECK_OK(device.unload(), "unloading the package");
   return report;

@@ -28,3 +28,11 @@ tensors: {token: "inputs[0]", position: "inputs[1]", logits: "outputs[0]"}
 csr: {current: "cur_seq_len[0]", past_current: "past_kv_cur_seq_len[0]"}
 YAML
 }
+
+# A completions service that answers as the peer of qwen3-trained did; its port is in `port`, its process in `pid`.
+service() {
+  python3 "$SRC/tests/support/fake_openai.py" "$DATA/golden/qwen3-trained" port > service.log 2>&1 &
+  echo $! > pid
+  for _ in $(seq 100); do test -s port && return 0; sleep 0.1; done
+  cat service.log; return 1
+}

@@ -13,6 +13,9 @@ void add_freeze_baseline(CLI::App& root) {
   add_freeze_compare(*group);
   add_freeze_diff(*group);
   add_freeze_store(*group);
+  add_freeze_product(*group);
+  add_freeze_reference(*group);
+  add_freeze_audit_csv(*group);
 }
 
 }  // namespace calkit::cli

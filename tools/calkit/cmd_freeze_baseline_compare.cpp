@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "calkit/frozen/difference.h"
+#include "calkit/frozen/texts.h"
 #include "freeze_baseline.h"
 
 namespace calkit::cli {
@@ -55,16 +56,57 @@ Result<Value> noise_of(const std::string& dir) {
   return read_json(file);
 }
 
+Status add_folders(const CompareOptions& opt, manifest::Evidence& evidence) {
+  for (const auto& [role, dir] : {std::pair("a", opt.a), std::pair("b", opt.b)}) {
+    CALKIT_TRY(auto folder, manifest::evidence_file(role, dir));
+    evidence.inputs.push_back(std::move(folder));
+  }
+  return {};
+}
+
+Value to_value(const frozen::TextComparison& c) {
+  return Value::object({{"id", c.id},
+                        {"equal", c.equal},
+                        {"excused", c.excused},
+                        {"bytes_equal", c.bytes_equal},
+                        {"step", c.step},
+                        {"margin", c.margin},
+                        {"wanted", c.wanted},
+                        {"got", c.got}});
+}
+
+// B is a service's texts.
+Result<ExitCode> run_compare_texts(const CompareOptions& opt, const Common& common, Streams io) {
+  auto evidence = manifest::start_evidence("baseline-compare", common.argv);
+  CALKIT_TRY(const auto texts, frozen::read_texts(opt.b), "reading B");
+  const std::string dtype = opt.dtype.empty() ? "bf16" : opt.dtype;  // what a service computes in, nobody tells
+  CALKIT_TRY(const auto report, frozen::compare_texts(opt.a, texts, baseline::peer_limits(dtype)));
+  CALKIT_CHECK_OK(add_folders(opt, evidence));
+  evidence.findings = report.findings;
+  evidence.verdict = report.findings.empty() ? manifest::EvidenceVerdict::kPass : manifest::EvidenceVerdict::kFail;
+  evidence.summary =
+      fmt::format("{} greedy texts: {} equal, {} excused, {} different; {} refused by the service",
+                  report.prompts.size(), report.equal, report.excused, report.different, texts.refused.size());
+  Value rows = Value::array();
+  for (const auto& row : report.prompts) rows.push(to_value(row));
+  evidence.details = Value::object({{"schema", "calkit.compare-texts/1"},
+                                    {"equal", report.equal},
+                                    {"excused", report.excused},
+                                    {"different", report.different},
+                                    {"prompts", std::move(rows)}});
+  std::string text = fmt::format("a:        {}\nb:        {} (texts of a service)\n", opt.a, opt.b);
+  for (const std::string& finding : report.findings) text += "found:    " + finding + "\n";
+  return finish(common, io, std::move(evidence), text);
+}
+
 Result<ExitCode> run_compare(const CompareOptions& opt, const Common& common, Streams io) {
+  if (frozen::has_texts(opt.b)) return run_compare_texts(opt, common, io);
   auto evidence = manifest::start_evidence("baseline-compare", common.argv);
   CALKIT_TRY(const auto ours, frozen::read_reference(opt.a, opt.dtype), "reading A");
   CALKIT_TRY(const auto theirs, frozen::read_reference(opt.b, opt.dtype.empty() ? ours.dtype : opt.dtype), "reading B");
   const frozen::CompareLimits limits = baseline::peer_limits(ours.dtype);
   CALKIT_TRY(const auto comparison, frozen::compare_in_detail(ours, theirs, limits), "comparing A with B");
-  for (const auto& [role, dir] : {std::pair("a", opt.a), std::pair("b", opt.b)}) {
-    CALKIT_TRY(auto folder, manifest::evidence_file(role, dir));
-    evidence.inputs.push_back(std::move(folder));
-  }
+  CALKIT_CHECK_OK(add_folders(opt, evidence));
   const frozen::CompareReport& totals = comparison.totals;
   evidence.findings = totals.findings;
   evidence.verdict = totals.findings.empty() ? manifest::EvidenceVerdict::kPass : manifest::EvidenceVerdict::kFail;
@@ -87,7 +129,8 @@ void add_freeze_compare(CLI::App& group) {
                               "  calkit freeze-baseline compare baseline transformers-goldens --dtype bf16 --json",
                               [opt](const Common& common, Streams io) { return run_compare(*opt, common, io); });
   app->add_option("A", opt->a, "a frozen baseline or a peer's goldens")->required();
-  app->add_option("B", opt->b, "the reference: the same; its margins excuse")->required();
+  app->add_option("B", opt->b, "the reference: the same, and its margins excuse; or the texts of a service")
+      ->required();
   app->add_option("--dtype", opt->dtype, "fp32 or bf16, where a folder has both")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->type_name("T");

@@ -13,6 +13,9 @@ void add_freeze_verify(CLI::App& group);
 void add_freeze_compare(CLI::App& group);
 void add_freeze_diff(CLI::App& group);
 void add_freeze_store(CLI::App& group);
+void add_freeze_product(CLI::App& group);
+void add_freeze_reference(CLI::App& group);
+void add_freeze_audit_csv(CLI::App& group);
 
 /// Fills the record of a baseline that was written to `out`, and returns the text for people.
 Result<std::string> describe_frozen(const baseline::FreezeReport& report, const std::string& model,

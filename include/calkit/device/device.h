@@ -57,6 +57,10 @@ struct Counters {
   std::uint64_t buffers = 0, mapped = 0, kv_slots = 0, jobs = 0, packages = 0;
   std::uint64_t bytes_h2d = 0, bytes_d2h = 0, jobs_done = 0;  ///< running totals
 };
+/// What the board's sensors say; nullopt: the device has no such reading.
+struct Telemetry {
+  std::optional<double> power_w, temperature_c, clock_hz, resets;
+};
 struct StageTimes {
   std::chrono::nanoseconds queue{}, h2d{}, infer{}, d2h{}, convert{};
 };
@@ -78,6 +82,7 @@ class Device {
   const RuntimeInfo& info() const;
   Status status() const;  ///< ok, or the device's own error
   Result<Counters> counters() const;
+  Result<Telemetry> telemetry() const;
   /// Loads a package; exact model names only. The package is configured by the Session.
   Result<PackageInfo> load(const std::filesystem::path& package);
   /// Configures the loaded package and binds it as the service manifest says (exact names; every mismatch is kInput

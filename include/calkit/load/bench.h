@@ -69,6 +69,9 @@ struct BenchReport {
 };
 Result<BenchReport> run_bench(const BenchOptions& options);
 
+/// The cells of the matrix, in the order prompt, output, concurrency.
+Result<std::vector<Cell>> run_cells(device::TokenModel& model, const BenchOptions& options);
+
 /// Percentiles an upper bound of which needs more samples than there are: P90 needs 29, P99 needs 299.
 std::vector<std::string> too_few_for(std::size_t samples);
 

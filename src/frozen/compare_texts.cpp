@@ -1,0 +1,108 @@
+// A service's texts against a baseline's greedy runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calkit/base/text.h"
+#include "calkit/frozen/texts.h"
+#include "calkit/hf/tokenizer.h"
+
+namespace calkit::frozen {
+namespace {
+
+std::size_t common_bytes(std::string_view a, std::string_view b) {
+  const std::size_t most = std::min(a.size(), b.size());
+  return static_cast<std::size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first - a.begin());
+}
+
+class TextJudge {
+ public:
+  TextJudge(const hf::Tokenizer& tokenizer, const std::vector<std::int64_t>& stop_ids, double margin)
+      : tokenizer_(tokenizer), stop_ids_(stop_ids), margin_(margin) {}
+
+  TextComparison judge(const ReferenceItem& item, const TextAnswer& answer) const {
+    TextComparison out;
+    out.id = item.prompt.id;
+    const auto tokens = until_stop(item);
+    const bool stopped = tokens.size() < item.greedy.size();
+    const std::string wanted = text_of(tokens);
+    out.bytes_equal = common_bytes(wanted, answer.text);
+    // A run that the number of steps cut may go on in the service's answer; one that ended by itself may not.
+    out.equal = out.bytes_equal == wanted.size() && (answer.text.size() == wanted.size() || !stopped);
+    if (!out.equal) locate(item, tokens, answer.text, out);
+    out.wanted = printable(std::string_view(wanted).substr(out.bytes_equal));
+    out.got = printable(std::string_view(answer.text).substr(out.bytes_equal));
+    if (answer.prompt_tokens && *answer.prompt_tokens != static_cast<std::int64_t>(item.ids.size())) {
+      out.prompt_tokens_wanted = static_cast<std::int64_t>(item.ids.size());
+      out.prompt_tokens_got = answer.prompt_tokens;
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::int32_t> until_stop(const ReferenceItem& item) const {
+    std::vector<std::int32_t> out;
+    for (const GreedyStep& step : item.greedy) {
+      if (std::find(stop_ids_.begin(), stop_ids_.end(), step.token) != stop_ids_.end()) break;
+      out.push_back(step.token);
+    }
+    return out;
+  }
+
+  std::string text_of(std::span<const std::int32_t> tokens) const { return tokenizer_.decode(tokens, true).text; }
+
+  // The first step whose text the service does not follow. Half a character is U+FFFD for now, so a step counts only
+  // when the text of all later prefixes leaves the answer as well; the margin is that of the step found.
+  void locate(const ReferenceItem& item, const std::vector<std::int32_t>& tokens, std::string_view got,
+              TextComparison& out) const {
+    std::size_t step = tokens.size();
+    for (std::size_t n = tokens.size(); n > 0; --n) {
+      const std::string text = text_of(std::span(tokens).first(n));
+      if (common_bytes(text, got) == text.size()) break;
+      step = n - 1;
+    }
+    if (step >= item.greedy.size()) return;
+    out.step = step;
+    out.margin = item.greedy[step].margin;
+    out.excused = *out.margin <= margin_;
+  }
+
+  const hf::Tokenizer& tokenizer_;
+  const std::vector<std::int64_t>& stop_ids_;
+  double margin_;
+};
+
+std::string finding(const TextComparison& c) {
+  std::string out = fmt::format("prompt {}: the texts part after {} bytes", c.id, c.bytes_equal);
+  if (c.step) out += fmt::format(", at step {} with a margin of {:.4g}", *c.step, *c.margin);
+  return out + fmt::format("; wanted '{}', found '{}'", c.wanted, c.got);
+}
+
+}  // namespace
+
+Result<TextCompareReport> compare_texts(const std::filesystem::path& baseline_dir, const TextReference& texts,
+                                        const CompareLimits& limits) {
+  CALKIT_TRY(const Reference baseline, read_reference(baseline_dir), "reading the baseline");
+  CALKIT_TRY(const ModelSource source, read_model_source(baseline_dir), "reading the baseline");
+  CALKIT_TRY(const auto tokenizer, hf::Tokenizer::load(baseline_dir / "model-source/tokenizer/tokenizer.json"));
+  const TextJudge judge(tokenizer, source.stop_ids, limits.margin);
+  TextCompareReport out;
+  for (const TextAnswer& answer : texts.answers) {
+    const ReferenceItem* item = baseline.find(answer.id);
+    if (item == nullptr || item->greedy.empty()) continue;
+    out.prompts.push_back(judge.judge(*item, answer));
+    const TextComparison& c = out.prompts.back();
+    ++(c.equal ? out.equal : c.excused ? out.excused : out.different);
+    if (!c.equal && !c.excused) out.findings.push_back(finding(c));
+    if (c.prompt_tokens_got)
+      out.findings.push_back(fmt::format("prompt {}: the service counts {} prompt tokens, the baseline has {}", c.id,
+                                         *c.prompt_tokens_got, *c.prompt_tokens_wanted));
+  }
+  if (out.prompts.empty())
+    return Error(ErrorKind::kInput, "the service's texts and the baseline share no prompt",
+                 "ask the service with the prompts of this baseline");
+  return out;
+}
+
+}  // namespace calkit::frozen

@@ -1,0 +1,118 @@
+#include "calkit/frozen/texts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "baseline_support.h"
+
+namespace calkit::frozen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Texts, WhatIsWrittenIsRead) {
+  const ScratchDir dir;
+  TextReference texts;
+  texts.source = Value::object({{"schema", "calkit.reference-source/1"}, {"kind", "server"}});
+  texts.answers = {{"a", "two\nlines \xE2\x80\xA8", "stop", 3, 2}, {"b", "", "", std::nullopt, std::nullopt}};
+  texts.refused = {{"c", "", std::nullopt, "status 400: no"}};
+  ASSERT_TRUE(write_texts(dir.path(), texts).ok());
+  ASSERT_TRUE(has_texts(dir.path()));
+  const auto read = read_texts(dir.path());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_EQ(read->answers.size(), 2u);
+  EXPECT_EQ(read->answers[0].text, texts.answers[0].text);
+  EXPECT_EQ(read->answers[0].prompt_tokens, 3);
+  EXPECT_EQ(read->answers[1].completion_tokens, std::nullopt);
+  ASSERT_EQ(read->refused.size(), 1u);
+  EXPECT_EQ(read->refused[0].reason, "status 400: no");
+  EXPECT_TRUE(read->source == texts.source);
+}
+
+class CompareTexts : public testing::Test {
+ protected:
+  CompareTexts() : tokenizer_(or_die(hf::Tokenizer::load(tiny_model() / "tokenizer.json"))) {
+    reference_ = small_reference(4);
+    std::erase_if(reference_.items, [](const ReferenceItem& item) { return item.greedy.empty(); });
+  }
+
+  std::string text(const ReferenceItem& item, std::size_t steps) const {
+    std::vector<std::int32_t> tokens;
+    for (std::size_t i = 0; i < steps; ++i) tokens.push_back(item.greedy[i].token);
+    return tokenizer_.decode(tokens, true).text;
+  }
+  TextReference service() const {
+    TextReference out;
+    for (const auto& item : reference_.items)
+      out.answers.push_back({item.prompt.id, text(item, item.greedy.size()), "length",
+                             static_cast<std::int64_t>(item.ids.size()), std::nullopt});
+    return out;
+  }
+  TextCompareReport compare(const TextReference& texts) {
+    const ScratchDir dir;
+    write_baseline(dir.path(), reference_);
+    return or_die(compare_texts(dir.path(), texts, {}));
+  }
+
+  hf::Tokenizer tokenizer_;
+  Reference reference_;
+};
+
+TEST_F(CompareTexts, TheSameTextsPass) {
+  const auto report = compare(service());
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_EQ(report.equal, reference_.items.size());
+}
+
+TEST_F(CompareTexts, AServiceMayGoOnWhereOurStepsEnd) {
+  auto texts = service();
+  texts.answers[0].text += " and on";
+  EXPECT_THAT(compare(texts).findings, IsEmpty());
+}
+
+TEST_F(CompareTexts, AnotherWordIsFoundAtItsStepWithTheMargin) {
+  auto texts = service();
+  const ReferenceItem& item = reference_.items[0];
+  texts.answers[0].text = text(item, 3) + "\x01 something else";
+  const auto report = compare(texts);
+  ASSERT_EQ(report.different, 1u);
+  EXPECT_EQ(report.prompts[0].step, 3u);
+  EXPECT_EQ(report.prompts[0].margin, item.greedy[3].margin);
+  EXPECT_THAT(report.findings, ElementsAre(HasSubstr("at step 3 with a margin of")));
+}
+
+TEST_F(CompareTexts, ALowMarginExcuses) {
+  auto texts = service();
+  texts.answers[0].text = text(reference_.items[0], 2) + "\x01";
+  reference_.items[0].greedy[2].margin = 0.0005;
+  const auto report = compare(texts);
+  EXPECT_EQ(report.excused, 1u);
+  EXPECT_THAT(report.findings, IsEmpty());
+}
+
+TEST_F(CompareTexts, AnAnswerThatEndsEarlyIsDifferent) {
+  auto texts = service();
+  texts.answers[0].text = text(reference_.items[0], 5);
+  const auto report = compare(texts);
+  ASSERT_EQ(report.different, 1u);
+  EXPECT_EQ(report.prompts[0].step, 5u);
+}
+
+TEST_F(CompareTexts, OtherTokenCountsAreFound) {
+  auto texts = service();
+  *texts.answers[0].prompt_tokens += 1;
+  EXPECT_THAT(compare(texts).findings, ElementsAre(HasSubstr("prompt tokens")));
+}
+
+TEST_F(CompareTexts, NoPromptInCommonIsNoComparison) {
+  const ScratchDir dir;
+  write_baseline(dir.path(), reference_);
+  TextReference texts;
+  texts.answers = {{"somebody else's", "x", "", std::nullopt, std::nullopt}};
+  EXPECT_FALSE(compare_texts(dir.path(), texts, {}).ok());
+}
+
+}  // namespace
+}  // namespace calkit::frozen
