@@ -22,7 +22,8 @@ except ImportError as problem:
     print(f"no verdict: {problem}; pip install onnx==1.23.2 onnxruntime==1.32.0 numpy", file=sys.stderr)
     sys.exit(3)
 
-MODELS = ["tiny-dense", "qwen3-qknorm", "qwen3-sharded-v4", "qwen3-trained"]
+MODELS = ["tiny-dense", "qwen3-qknorm", "qwen3-sharded-v4", "qwen3-trained", "llama-micro-v4", "llama-mha-f32-v4",
+          "mistral-f16", "qwen2-bias-tied-v4", "qwen3moe-e8k2", "qwen3moe-mixed-v4"]
 NMSE, MAX_ABS, MARGIN = 1e-9, 1e-3, 1e-3
 CHAIN_STEPS = 15
 LONG = 300  # longer prompts are prefilled, but their decode chain adds nothing
