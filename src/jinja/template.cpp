@@ -29,7 +29,11 @@ Result<Rendered> Template::render(const Value& context, const RenderOptions& opt
   if (!context.is_object())
     return Error{ErrorKind::kUsage, fmt::format("a template's context is {}; an object is needed", context.describe())};
   auto variables = from_value(context);
-  if (!variables.ok()) return std::move(variables).error();
+  if (!variables.ok()) {
+    Error error = std::move(variables).error();
+    error.message = state_->file + ": " + error.message;
+    return error;
+  }
   Run run(options, std::static_pointer_cast<Dict>(variables->object()));
   auto done = run.render(state_->tree.body, state_->tree.root);
   if (!done.ok()) {
