@@ -135,8 +135,8 @@ TEST_F(DiffTest, TheSameIsEqualAndEnvDoesNotCount) {
 
 TEST_F(DiffTest, FilesPromptsIdsAndNumbersAreTold) {
   Reference changed = small_reference(4);
-  changed.items[0].logits[3] += 0.5f;
-  changed.items[1].greedy[2].token = changed.items[1].greedy[2].top_ids[1];
+  changed.items[1].logits[3] += 0.5f;  // the first prompt has no tokens
+  changed.items[2].greedy[2].token = changed.items[2].greedy[2].top_ids[1];
   changed.items.pop_back();
   fs::remove_all(dir / "b/reference");
   or_die(write_reference(dir / "b", changed, {}));
