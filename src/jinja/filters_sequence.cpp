@@ -33,7 +33,7 @@ Result<Var> first(Run& run, const Var& value, Args& args) {
 
 // The items backwards; kInput for what Python cannot walk backwards.
 Result<std::vector<Var>> backwards(Run& run, const Var& value) {
-  if (value.is(Kind::kIterator) || value.is(Kind::kUndefined) || !size_of(value))
+  if (value.is(Kind::kIterator) || !size_of(value))
     return fault(fmt::format("'{}' object is not reversible", type_name(value)));
   CALKIT_TRY(auto items, collect(run, value));
   std::reverse(items.begin(), items.end());
@@ -43,7 +43,6 @@ Result<std::vector<Var>> backwards(Run& run, const Var& value) {
 Result<Var> last(Run& run, const Var& value, Args& args) {
   CALKIT_TRY(const auto given, bind("last", args, {}, 0));
   if (value.is_list_like() && !value.items().empty()) return value.items().back();
-  if (value.is(Kind::kUndefined)) return need_value(value);
   CALKIT_TRY(const auto items, backwards(run, value));
   return items.empty() ? Var::undefined("No last item, sequence was empty.") : items.front();
 }
@@ -68,7 +67,7 @@ Result<Var> reverse(Run& run, const Var& value, Args& args) {
     const Var none = Var::none();
     return slice(run, value, none, none, Var::integer(-1));
   }
-  if (value.is(Kind::kIterator) || value.is(Kind::kUndefined)) {
+  if (value.is(Kind::kIterator)) {
     CALKIT_TRY(auto items, collect(run, value));
     std::reverse(items.begin(), items.end());
     return run.list(std::move(items));

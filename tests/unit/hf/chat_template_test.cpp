@@ -29,7 +29,7 @@ ChatInput input_of(const Value& line) {
 
 // Every chat of every golden model: the text of Transformers, or its refusal.
 TEST(ChatTemplate, EveryGoldenChatIsRenderedAsThePeerRenderedIt) {
-  std::size_t models = 0, texts = 0, refusals = 0;
+  std::size_t models = 0, texts = 0, refusals = 0, with_ids = 0;
   for (const auto& entry : fs::directory_iterator(kChats)) {
     const auto found = ChatTemplate::find(entry.path());
     ASSERT_TRUE(found.ok()) << found.error().message;
@@ -37,6 +37,9 @@ TEST(ChatTemplate, EveryGoldenChatIsRenderedAsThePeerRenderedIt) {
     const auto lines = read_json_lines(entry.path() / "chat.jsonl");
     ASSERT_TRUE(lines.ok());
     ++models;
+    const fs::path tokenizer_file = fs::path(CALKIT_TEST_DATA) / "models" / entry.path().filename() / "tokenizer.json";
+    const auto tokenizer = Tokenizer::load(tokenizer_file);  // three of the models are here whole
+    with_ids += tokenizer.ok();
     for (const Value& line : *lines) {
       const auto made = (*found)->render(input_of(line), std::nullopt);
       const std::string* rendered = line.find("rendered")->if_string();
@@ -51,8 +54,10 @@ TEST(ChatTemplate, EveryGoldenChatIsRenderedAsThePeerRenderedIt) {
       ASSERT_TRUE(made.ok()) << made.error().message;
       EXPECT_EQ(made->text, *rendered) << entry.path() << " " << *line.find("id")->if_string();
       EXPECT_FALSE(made->clock_read);
+      if (tokenizer.ok()) EXPECT_EQ(Value::list(tokenizer->encode(made->text, false).value()), *line.find("ids"));
     }
   }
+  EXPECT_EQ(with_ids, 3u);
   EXPECT_EQ(models, 10u);
   EXPECT_EQ(texts, 264u);
   EXPECT_EQ(refusals, 4u);
