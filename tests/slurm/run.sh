@@ -27,5 +27,6 @@ fi
 grep -q 'shard-2.log' first.log
 test ! -e cut
 rm -r cut.shards/2
-"$root/tools/slurm/freeze" "$model" cut 3 $options | grep -q 'tasks 2$'
+"$root/tools/slurm/freeze" "$model" cut 3 $options > second.log
+grep -q 'tasks 2$' second.log
 diff -r whole cut

@@ -119,7 +119,7 @@ def compared(folder):
     rng = numpy.random.default_rng(7)
     got = {k: (v + rng.normal(0, 0.05, v.shape).astype(numpy.float32)) for k, v in want.items()}
     numpy.savez(path, **got)
-    report = json.loads(calkit(folder, "freeze-baseline", "compare", "moved", "fp32", "--json", code=1))["details"]
+    report = json.loads(calkit(folder, "freeze-baseline", "compare", "moved", "fp32", "--json", code=1))
     fits("baseline-compare", report, "compare")
     for row in report["prompts"]:
         if row["id"] not in want:
@@ -136,7 +136,7 @@ def compared(folder):
         for key, value in figures.items():
             check(abs(row[key] - value) <= 1e-5 * max(abs(value), 1e-6), f"compare: {row['id']}: {key} {row[key]}, NumPy {value}")
         check(row["max_abs_index"] == int(abs(a - b).argmax()), f"compare: {row['id']}: max_abs_index")
-    diff = json.loads(calkit(folder, "freeze-baseline", "diff", "fp32", "moved", "--json", code=1))["details"]
+    diff = json.loads(calkit(folder, "freeze-baseline", "diff", "fp32", "moved", "--json", code=1))
     fits("baseline-diff", diff, "diff")
     check(diff["files"]["changed"] == ["reference/logits_fp32.npz"], f"diff: {diff['files']}")
     check({p["id"] for p in diff["prompts"]["changed"]} == set(want), "diff: prompts")
