@@ -9,6 +9,9 @@
 namespace calkit::baseline {
 namespace {
 
+// Weights that the processor's caches hold are not worth reading together.
+constexpr std::uint64_t kWorthGrouping = 64u << 20;
+
 class Answering {
  public:
   Answering(const FreezeOptions& options, const hf::ModelSpec& spec, const hf::Checkpoint& weights,
@@ -32,8 +35,7 @@ class Answering {
 
  private:
   Result<exec::LanguageModel> load(int threads) const {
-    const DType dtype = options_.dtype == "bf16" ? DType::kBF16 : DType::kF32;
-    CALKIT_TRY(auto graphs, model::build_graphs(spec_, weights_, dtype), "building the graphs");
+    CALKIT_TRY(auto graphs, model::build_graphs(spec_, weights_, dtype()), "building the graphs");
     exec::SessionOptions session;
     session.threads = threads;
     session.constant_packed = [this](const onnx::Initializer& initializer) { weights_.release(initializer.name); };
@@ -43,26 +45,36 @@ class Answering {
   }
 
   Status items(exec::LanguageModel& model, frozen::Reference& reference) {
-    std::size_t done = 0, mine = 0;
-    for (std::size_t i = 0; i < reference.items.size(); ++i) mine += in_shard(options_, i) ? 1 : 0;
+    std::size_t mine = 0;
+    std::vector<std::size_t> open;
     for (std::size_t i = 0; i < reference.items.size(); ++i) {
       if (!in_shard(options_, i)) continue;
       if (interrupted()) return interrupted_error();
-      CALKIT_CHECK_OK(item(model, reference.items[i]), fmt::format("running prompt {}", reference.items[i].prompt.id));
-      if (options_.progress) options_.progress(++done, mine);
+      ++mine;
+      frozen::ReferenceItem& item = reference.items[i];
+      if (item.ids.empty()) continue;  // nothing goes through the model: no logits, no greedy run
+      if (work_.load(item, options_.greedy_steps, spec_.vocab))
+        ++out_.resumed;
+      else
+        open.push_back(i);
+    }
+    std::size_t done = mine - open.size();
+    for (std::size_t i = 1; i <= done && options_.progress; ++i) options_.progress(i, mine);
+    const GroupLimits limits{.items = weights_.weight_bytes() < kWorthGrouping ? 1u : 8u,
+                             .bytes_per_token = hf::kv_bytes_per_token(spec_, dtype())};
+    for (const auto& group : group_items(reference, std::move(open), options_.greedy_steps, limits)) {
+      std::vector<frozen::ReferenceItem*> together;
+      for (const std::size_t position : group) together.push_back(&reference.items[position]);
+      CALKIT_CHECK_OK(run_items(model, options_.greedy_steps, together));
+      for (const frozen::ReferenceItem* item : together) {
+        CALKIT_CHECK_OK(work_.save(*item));
+        if (options_.progress) options_.progress(++done, mine);
+      }
     }
     return {};
   }
 
-  Status item(exec::LanguageModel& model, frozen::ReferenceItem& item) {
-    if (item.ids.empty()) return {};  // nothing goes through the model: no logits, no greedy run
-    if (work_.load(item, options_.greedy_steps, spec_.vocab)) {
-      ++out_.resumed;
-      return {};
-    }
-    CALKIT_CHECK_OK(run_item(model, options_.greedy_steps, item));
-    return work_.save(item);
-  }
+  DType dtype() const { return options_.dtype == "bf16" ? DType::kBF16 : DType::kF32; }
 
   const FreezeOptions& options_;
   const hf::ModelSpec& spec_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calkit/base/process.h"
 #include "calkit/frozen/writer.h"
 
@@ -13,17 +15,52 @@ constexpr std::size_t kProbeTokens = 17;
 
 }  // namespace
 
-Status run_item(exec::LanguageModel& model, int greedy_steps, frozen::ReferenceItem& item) {
-  CALKIT_TRY(auto step, model.prefill(item.ids));
-  item.logits = step.logits;
+Status run_items(exec::LanguageModel& model, int greedy_steps, std::span<frozen::ReferenceItem* const> items) {
+  std::vector<exec::LanguageModel::Sequence> sequences;
+  std::vector<std::vector<float>> logits;
+  for (frozen::ReferenceItem* item : items) {
+    if (interrupted()) return interrupted_error();
+    CALKIT_TRY(auto started, model.start(item->ids), "running prompt " + item->prompt.id);
+    item->logits = started.step.logits;
+    logits.push_back(std::move(started.step.logits));
+    sequences.push_back(std::move(started.sequence));
+  }
+  CALKIT_CHECK_OK(model.go_on(std::move(sequences), greedy_steps));
   for (int i = 0; i < greedy_steps; ++i) {
     if (interrupted()) return interrupted_error();
-    CALKIT_TRY(auto greedy, frozen::greedy_step(step.logits));
-    item.greedy.push_back(std::move(greedy));
+    std::vector<std::int32_t> tokens;
+    for (std::size_t row = 0; row < items.size(); ++row) {
+      CALKIT_TRY(auto greedy, frozen::greedy_step(logits[row]));
+      tokens.push_back(greedy.token);
+      items[row]->greedy.push_back(std::move(greedy));
+    }
     if (i + 1 == greedy_steps) break;
-    CALKIT_TRY(step, model.decode(item.greedy.back().token));
+    CALKIT_TRY(logits, model.decode_all(tokens));
   }
   return {};
+}
+
+Status run_item(exec::LanguageModel& model, int greedy_steps, frozen::ReferenceItem& item) {
+  frozen::ReferenceItem* const one[] = {&item};
+  return run_items(model, greedy_steps, one);
+}
+
+std::vector<std::vector<std::size_t>> group_items(const frozen::Reference& reference,
+                                                  std::vector<std::size_t> positions, int greedy_steps,
+                                                  const GroupLimits& limits) {
+  const auto tokens = [&](std::size_t position) { return reference.items[position].ids.size(); };
+  std::stable_sort(positions.begin(), positions.end(),
+                   [&](std::size_t a, std::size_t b) { return tokens(a) < tokens(b); });
+  std::vector<std::vector<std::size_t>> groups;
+  for (const std::size_t position : positions) {
+    // The longest of a group is its last.
+    const std::uint64_t each = (tokens(position) + static_cast<std::size_t>(greedy_steps)) * limits.bytes_per_token;
+    const bool fits =
+        !groups.empty() && groups.back().size() < limits.items && each <= limits.bytes / (groups.back().size() + 1);
+    if (!fits) groups.emplace_back();
+    groups.back().push_back(position);
+  }
+  return groups;
 }
 
 std::size_t probe_position(const frozen::Reference& reference) {
