@@ -97,7 +97,7 @@ void note_types(const Checkpoint& checkpoint, const ModelSpec& spec, std::vector
   if (!differs) return;
   std::string list;
   for (const auto& [name, count] : counts) list += fmt::format("{}{} in {}", list.empty() ? "" : ", ", count, name);
-  out.push_back(fmt::format("config.json says {}, but of the tensors {} are stored; each is used as it is stored",
+  out.push_back(fmt::format("config.json states {}, of the tensors are {}; each is used as it is stored",
                             safetensors_name(spec.weight_dtype), list));
 }
 
