@@ -48,7 +48,9 @@ Result<Var> integers(const std::string& op, std::int64_t a, std::int64_t b) {
     if (op != "//") return Var::integer(0);
     return fitting(__builtin_sub_overflow(std::int64_t{0}, a, &out), out);
   }
-  return Var::integer(op == "//" ? floor_divide(a, b) : a - floor_divide(a, b) * b);
+  if (op == "//") return Var::integer(floor_divide(a, b));
+  const std::int64_t rest = a % b;  // with the sign of a; Python's has that of b
+  return Var::integer(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
 }
 
 // The remainder has the divisor's sign.

@@ -179,6 +179,7 @@ Result<Var> truncate(Run& run, const Var& value, Args& args) {
     end = given[2].text();
   }
   const auto tail = static_cast<std::int64_t>(count_points(end));
+  if (length > INT32_MAX) return value;
   if (length < tail || leeway < 0) return fault("truncate: a length shorter than its end, or a leeway below 0");
   if (static_cast<std::int64_t>(value.as_text().length()) <= length + std::min<std::int64_t>(leeway, INT32_MAX))
     return value;

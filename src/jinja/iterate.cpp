@@ -20,10 +20,8 @@ class Sized : public Iterator {
         return std::optional(value_.dict().items[i].first);
       case Kind::kView:
         return std::optional(value_.view().at(i));
-      case Kind::kRange: {
-        const Range& r = value_.range();
-        return std::optional(Var::integer(r.start + static_cast<std::int64_t>(i) * r.step));
-      }
+      case Kind::kRange:
+        return std::optional(Var::integer(value_.range().at(i)));
       case Kind::kString:
         return character();
       default:

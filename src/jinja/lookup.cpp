@@ -43,7 +43,7 @@ Result<std::optional<Var>> python_item(Run& run, const Var& value, const Var& ke
   if (at < 0 || at >= static_cast<std::int64_t>(*size)) return std::optional<Var>();
   const auto index = static_cast<std::size_t>(at);
   if (value.is_list_like()) return std::optional(value.items()[index]);
-  if (value.is(Kind::kRange)) return std::optional(Var::integer(value.range().start + at * value.range().step));
+  if (value.is(Kind::kRange)) return std::optional(Var::integer(value.range().at(index)));
   const Text& text = value.as_text();
   if (text.ascii()) {
     CALKIT_TRY(auto one, run.text(text.text.substr(index, 1), text.markup));
@@ -170,11 +170,12 @@ Result<Var> slice(Run& run, const Var& value, const Var& start, const Var& stop,
   if (value.is(Kind::kRange)) {
     auto out = std::make_shared<Range>();
     const Range& from = value.range();
-    const bool tiny = count < 2;  // a step that no item needs could overflow
-    out->start = from.start + (distance == 0 ? std::min(first, length) : first) * from.step;
-    out->step = tiny ? from.step : from.step * by;
+    const auto place = [&](std::int64_t index, std::int64_t& into) {
+      return !__builtin_mul_overflow(index, from.step, &into) && !__builtin_add_overflow(into, from.start, &into);
+    };
+    if (!place(first, out->start) || !place(end, out->stop) || __builtin_mul_overflow(from.step, by, &out->step))
+      return fault("an integer beyond 64 bits; not supported");
     out->length = static_cast<std::int64_t>(count);
-    out->stop = out->start + out->step * out->length;
     return Var::of(Kind::kRange, std::move(out));
   }
   CALKIT_CHECK_OK(run.step(count));
@@ -194,7 +195,7 @@ Result<Var> slice(Run& run, const Var& value, const Var& start, const Var& stop,
     begins.push_back(text.size());
     std::string out;
     std::int64_t index = first;
-    for (std::uint64_t i = 0; i < count; ++i, index += (i < count ? by : 0)) {
+    for (std::uint64_t i = 0; i < count; ++i, index = i < count ? index + by : index) {
       const auto p = static_cast<std::size_t>(index);
       out += text.substr(begins[p], begins[p + 1] - begins[p]);
     }
@@ -203,7 +204,7 @@ Result<Var> slice(Run& run, const Var& value, const Var& start, const Var& stop,
   std::vector<Var> items;
   items.reserve(count);
   std::int64_t index = first;
-  for (std::uint64_t i = 0; i < count; ++i, index += (i < count ? by : 0))
+  for (std::uint64_t i = 0; i < count; ++i, index = i < count ? index + by : index)
     items.push_back(value.items()[static_cast<std::size_t>(index)]);
   return value.is(Kind::kList) ? run.list(std::move(items)) : run.tuple(std::move(items));
 }

@@ -130,6 +130,10 @@ struct Dict : Object {
 };
 struct Range : Object {
   std::int64_t start = 0, stop = 0, step = 1, length = 0;
+  /// Wraps on the way, as the distance of two items may need 65 bits; the item itself fits.
+  std::int64_t at(std::uint64_t i) const {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step));
+  }
 };
 struct View : Object {
   enum What { kItems, kKeys, kValues } what = kItems;
