@@ -183,6 +183,49 @@ def killed(folder, options):
     print(f"{cuts} cuts, {most} answers kept")
 
 
+SERVICE = """schema: 1
+architecture: qwen3
+calbin_version: 1.0.0
+runtime_abi: 0.7.6
+context: 64
+batch: 1
+vocab: 32
+models: {prefill: mini-prefill, decode: mini-decode}
+tensors: {token: "inputs[0]", position: "inputs[1]", logits: "outputs[0]"}
+csr: {current: "cur_seq_len[0]", past_current: "past_kv_cur_seq_len[0]"}
+"""
+
+
+def others(folder):
+    """Baselines of a product, of a peer's dump and of a service."""
+    (folder / "s.yaml").write_text(SERVICE)
+    calkit(folder, "freeze-baseline", "product", str(ROOT / "tests/data/packages/mini.calbin"), "--service", "s.yaml", "--out", "product",
+           "--prompt-lengths", "4", "--output-lengths", "1,2", "--concurrency", "1")
+    fits("product-baseline", json.loads((folder / "product/product.json").read_text()), "product.json")
+    golden = ROOT / "tests/data/golden/qwen3-trained"
+    calkit(folder, "freeze-baseline", "reference", "--dump", str(golden), "--dtype", "fp32", "--out", "dump")
+    fits("reference-source", json.loads((folder / "dump/reference/source.json").read_text()), "source.json")
+    served = (golden / "prompts.jsonl").read_text().splitlines()[:4]
+    (folder / "served.jsonl").write_text("\n".join(served + [json.dumps({"id": "else", "text": "something else"})]) + "\n")
+    calkit(folder, "freeze-baseline", "model", str(ROOT / "tests/data/models/qwen3-trained"), "--out", "served", "--prompts", "served.jsonl",
+           "--noise", "0")
+    server = subprocess.Popen([sys.executable, str(ROOT / "tests/support/fake_openai.py"), str(golden), str(folder / "port"), "60"])
+    try:
+        for _ in range(200):
+            if (folder / "port").exists():
+                break
+            time.sleep(0.05)
+        calkit(folder, "freeze-baseline", "reference", "--server", f"http://127.0.0.1:{(folder / 'port').read_text()}", "--baseline", "served",
+               "--out", "service")
+    finally:
+        server.kill()
+    fits("reference-source", json.loads((folder / "service/reference/source.json").read_text()), "source.json")
+    kept = lines(folder / "service/reference/texts.jsonl")
+    check([line for line in kept if "refused" in line] and len(kept) == 4, f"texts: {kept}")
+    for line in kept:
+        fits("text-line", line, "texts.jsonl")
+
+
 def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
@@ -207,6 +250,7 @@ def main():
         hostile(folder)
         compared(folder)
         stored(folder)
+        others(folder)
         killed(folder, options)
     for failure in failures[:20]:
         print(failure)
