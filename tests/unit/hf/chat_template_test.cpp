@@ -59,7 +59,7 @@ TEST(ChatTemplate, EveryGoldenChatIsRenderedAsThePeerRenderedIt) {
       }
     }
   }
-  EXPECT_EQ(with_ids, 3u);
+  EXPECT_EQ(with_ids, 10u);
   EXPECT_EQ(models, 10u);
   EXPECT_EQ(texts, 264u);
   EXPECT_EQ(refusals, 4u);
