@@ -16,23 +16,45 @@ namespace {
 constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::uint64_t kRoundNumber = 2048;  // contexts are multiples of 1024 from here on
 
-void check_confusable(Check& check) {
+/// A submodel's name and what it looks like. Names beyond the longest that CB0308 takes are compared by their
+/// beginning.
+struct Look {
+  std::string name, lower;
+  std::u32string skeleton;
+  std::size_t index = 0;
+};
+
+std::vector<Look> looks(const Check& check) {
+  std::vector<Look> out;
   const auto& submodels = check.d().submodels;
   for (std::size_t i = 0; i < submodels.size(); ++i) {
-    for (std::size_t k = i + 1; k < submodels.size(); ++k) {
-      const std::string& a = submodels[i].name;
-      const std::string& b = submodels[k].name;
-      const auto pointer = fmt::format("/submodels/{}/name", k);
-      if (!check.usable(fmt::format("/submodels/{}", i)) || !check.usable(fmt::format("/submodels/{}", k))) continue;
-      if (a == b) continue;  // CB0307
-      const std::string found = fmt::format("'{}' and '{}'", printable(a), printable(b));
-      if (lower(a) == lower(b) || skeleton(a) == skeleton(b))
-        check.report(pointer, {"two submodels have names that look alike", found,
+    if (!check.usable(fmt::format("/submodels/{}", i))) continue;
+    const std::string name = submodels[i].name.substr(0, kMaxNameBytes);
+    out.push_back({name, lower(name), skeleton(name), i});
+  }
+  return out;
+}
+
+/// Each name is told once, beside the first of those before it that it can be taken for.
+void check_confusable(Check& check) {
+  const auto all = looks(check);
+  for (std::size_t k = 1; k < all.size(); ++k) {
+    const Look& b = all[k];
+    const auto pointer = fmt::format("/submodels/{}/name", b.index);
+    for (std::size_t i = 0; i < k; ++i) {
+      const Look& a = all[i];
+      if (a.name == b.name) continue;  // CB0307
+      const auto found = [&] { return fmt::format("'{}' and '{}'", printable(a.name), printable(b.name)); };
+      if (a.lower == b.lower || a.skeleton == b.skeleton) {
+        check.report(pointer, {"two submodels have names that look alike", found(),
                                "names that differ by more than case, look-alike letters or separators",
                                "rename one; a caller who types it will take the wrong one"});
-      else if (a.find(b) != std::string::npos || b.find(a) != std::string::npos)
-        check.warn(pointer, {"one submodel's name is a part of another's", found, "names of which none holds another",
-                             "rename one: callers that search by a part of the name find both"});
+        break;
+      }
+      if (a.name.find(b.name) == std::string::npos && b.name.find(a.name) == std::string::npos) continue;
+      check.warn(pointer, {"one submodel's name is a part of another's", found(), "names of which none holds another",
+                           "rename one: callers that search by a part of the name find both"});
+      break;
     }
   }
 }
