@@ -6,16 +6,6 @@
 
 namespace calkit::baseline {
 
-namespace fs = std::filesystem;
-
-Status check_target(const fs::path& out) {
-  std::error_code ignored;
-  if (!fs::is_directory(out, ignored) || fs::is_empty(out, ignored)) return {};
-  if (fs::exists(out / "SHA256SUMS", ignored) && fs::exists(out / "reference", ignored)) return {};
-  return input_error(out.string(), "--out", "a folder with other files in it", "a new folder or an earlier baseline",
-                     "choose another folder or empty this one");
-}
-
 Status check_prompts(const std::vector<frozen::Prompt>& prompts) {
   if (prompts.empty())
     return Error{ErrorKind::kInput, "prompts: found none; allowed: at least 1",

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "calkit/baseline/freeze.h"
+#include "calkit/frozen/writer.h"
 #include "calkit/hf/tokenizer.h"
 
 namespace calkit::baseline {
 
-/// `out` is new, empty, or an earlier baseline: a folder of something else is never replaced.
-Status check_target(const std::filesystem::path& out);
+using frozen::check_target;
 /// At least one prompt, every id once.
 Status check_prompts(const std::vector<frozen::Prompt>& prompts);
 /// kInput if the tokenizer has ids without a row in the model. `config_file` is what messages call the file of `spec`.

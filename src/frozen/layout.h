@@ -21,6 +21,7 @@ inline constexpr std::string_view kProbes = "probes.npz";
 inline constexpr std::string_view kCoverage = "coverage.json";
 inline constexpr std::string_view kShard = "shard.json";
 inline constexpr std::string_view kNoise = "noise.json";
+inline constexpr std::string_view kProduct = "product.json";
 inline constexpr std::string_view kNoiseSchema = "calkit.noise/1";
 inline constexpr std::string_view kSourceSchema = "calkit.model-source/1";
 inline constexpr std::string_view kCoverageSchema = "calkit.coverage/1";

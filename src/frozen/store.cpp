@@ -7,7 +7,9 @@
 
 #include "calkit/base/files.h"
 #include "calkit/base/hash.h"
+#include "calkit/base/paths.h"
 #include "calkit/base/process.h"
+#include "calkit/frozen/writer.h"
 #include "layout.h"
 #include "sums.h"
 
@@ -96,6 +98,9 @@ Result<KeepReport> keep(const fs::path& baseline, const fs::path& store) {
 }
 
 Result<KeepReport> restore(const fs::path& store, const std::string& digest, const fs::path& out) {
+  CALKIT_CHECK_OK(check_target(out));
+  if (lies_inside(out, store) || lies_inside(store, out))
+    return input_error(out.string(), "--out", "a folder that is, holds or lies in the store", "a folder beside it");
   CALKIT_TRY(const std::string name, find_list(store, digest));
   CALKIT_TRY(const auto sums, read_file(store / kLists / name));
   if (const std::string found = sha256_hex(sums); found != name)

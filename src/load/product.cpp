@@ -15,18 +15,11 @@
 namespace calkit::load {
 namespace {
 
-namespace fs = std::filesystem;
-
 Status check_options(const ProductOptions& options) {
   if (options.repeats < 2)
     return Error(ErrorKind::kUsage, fmt::format("{} repeats; allowed: 2 or more", options.repeats),
                  "one answer alone shows nothing about the next");
-  std::error_code ignored;
-  const fs::path& out = options.out;
-  if (!fs::is_directory(out, ignored) || fs::is_empty(out, ignored) || fs::exists(out / kProductFile, ignored))
-    return {};
-  return input_error(out.string(), "--out", "a folder with other files in it",
-                     "a new folder or an earlier product baseline", "choose another folder or empty this one");
+  return frozen::check_target(options.out);
 }
 
 struct Answer {

@@ -55,7 +55,9 @@ void add_freeze_store(CLI::App& group) {
                   [restored](const Common& common, Streams io) { return run_restore(*restored, common, io); });
   restore->add_option("DIGEST", restored->name, "what `keep` printed, or at least its first 8 digits")->required();
   add_store_option(*restore, *restored);
-  restore->add_option("--out", restored->out, "folder to write")->type_name("DIR")->required();
+  restore->add_option("--out", restored->out, "folder to write; an earlier baseline in it is replaced")
+      ->type_name("DIR")
+      ->required();
 }
 
 }  // namespace calkit::cli

@@ -18,7 +18,8 @@ struct KeepReport {
 Result<KeepReport> keep(const std::filesystem::path& baseline, const std::filesystem::path& store);
 
 /// Writes a kept baseline as the folder it was. @param digest at least 8 of its 64 digits.
-/// kInput: none or several of that name, a blob that is missing or damaged.
+/// kInput: none or several of that name, a blob that is missing or damaged, an `out` that may not be replaced (see
+/// check_target in frozen/writer.h) or lies in the store.
 Result<KeepReport> restore(const std::filesystem::path& store, const std::string& digest,
                            const std::filesystem::path& out);
 

@@ -42,6 +42,10 @@ Status write_reference(const std::filesystem::path& staged_dir, const Reference&
 /// it.
 Status seal(const std::filesystem::path& staged_dir);
 
+/// Before a folder is written: kInput unless `out` is new, empty, or a baseline, reference or product baseline whose
+/// SHA256SUMS lists exactly the files that are there. Nothing is hashed.
+Status check_target(const std::filesystem::path& out);
+
 /// One greedy step from a row of logits: arg-max, margin and the 20 largest. kInput names the count of non-finite
 /// values.
 Result<GreedyStep> greedy_step(std::span<const float> logits);
