@@ -26,6 +26,13 @@ bool is_prompt_id(std::string_view id) {
   return !id.empty() && id.size() <= kMaxId && id.front() != '.' && std::all_of(id.begin(), id.end(), good);
 }
 
+// A chat that ends with the assistant's words is complete; after any other message it is the assistant's turn.
+bool awaits_answer(const Cursor& last) {
+  const Value* role = last.value().find("role");
+  const std::string* name = role == nullptr ? nullptr : role->if_string();
+  return name == nullptr || *name != "assistant";
+}
+
 Result<std::optional<hf::ChatInput>> read_chat(const Cursor& at) {
   const auto messages = at.find("messages");
   if (!messages) {
@@ -45,6 +52,7 @@ Result<std::optional<hf::ChatInput>> read_chat(const Cursor& at) {
     CALKIT_TRY(const auto members, kwargs->members());
     out.kwargs = kwargs->value();
   }
+  out.add_generation_prompt = awaits_answer(items.back());
   if (const auto flag = at.find("add_generation_prompt")) {
     CALKIT_TRY(out.add_generation_prompt, flag->as_bool());
   }

@@ -5,6 +5,8 @@
 
 #include "baseline_support.h"
 #include "calkit/base/document.h"
+#include "calkit/hf/chat_template.h"
+#include "calkit/hf/tokenizer.h"
 
 namespace calkit::frozen {
 namespace {
@@ -92,6 +94,36 @@ TEST(Prompts, ARecipeStandsInThePlaceOfAText) {
   EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"tokens\":0}\n"), HasSubstr("/tokens"));
   EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"context_limit\":2}\n"), HasSubstr("/context_limit"));
   EXPECT_THAT(verdict(dir, "{\"id\":\"a\",\"special_tokens\":\"all\"}\n"), HasSubstr("/special_tokens"));
+}
+
+TEST(Prompts, F01AsItStandsGivesTheIdsOfThePeer) {
+  const auto prompts = or_die(read_prompts(data_dir() / "cases/F01/prompts.jsonl"));
+  const auto chat_template = or_die(hf::ChatTemplate::find(data_dir() / "cases/F01"));
+  const auto tokenizer = or_die(hf::Tokenizer::load(data_dir() / "cases/F01/tokenizer.json"));
+  const Value expected = or_die(read_json(data_dir() / "cases/F01/expected.json"));
+  for (const Prompt& prompt : prompts) {
+    const std::string text = prompt.chat ? or_die(chat_template->render(*prompt.chat, std::nullopt)).text : prompt.text;
+    EXPECT_EQ(Value::list(or_die(tokenizer.encode(text, prompt.add_special_tokens))),
+              *expected.find("token_ids")->find(prompt.id))
+        << prompt.id;
+  }
+  EXPECT_EQ(prompts.size(), 3u);
+}
+
+TEST(Prompts, AChatAwaitsAnAnswerUnlessTheAssistantSpokeLast) {
+  const ScratchDir dir;
+  const std::string user = R"({"role":"user","content":"a"})", assistant = R"({"role":"assistant","content":"b"})";
+  const auto flag = [&](const std::string& messages, const std::string& more = "") {
+    const auto prompts =
+        or_die(read_prompts(dir.write("p.jsonl", R"({"id":"a","messages":[)" + messages + "]" + more + "}\n")));
+    return prompts.front().chat->add_generation_prompt;
+  };
+  EXPECT_TRUE(flag(user));
+  EXPECT_FALSE(flag(user + "," + assistant));
+  EXPECT_TRUE(flag(user + "," + assistant + "," + user));
+  EXPECT_TRUE(flag(R"({"content":"no role"})"));
+  EXPECT_FALSE(flag(user, R"(,"add_generation_prompt":false)"));
+  EXPECT_TRUE(flag(assistant, R"(,"add_generation_prompt":true)"));
 }
 
 }  // namespace
