@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "calkit/base/process.h"
@@ -59,6 +60,15 @@ Status check_url(const std::string& url) {
                "give http://HOST:PORT or https://HOST, without a user name or password");
 }
 
+// A line break in a header would begin another one.
+Status check_headers(const std::vector<std::string>& headers) {
+  for (const std::string& header : headers)
+    if (std::any_of(header.begin(), header.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+      return Error(ErrorKind::kUsage, fmt::format("the header {}: found a control character; allowed: none",
+                                                  printable(header.substr(0, header.find(':')))));
+  return {};
+}
+
 Error failed(CURLcode code, const HttpRequest& request, const Exchange& exchange) {
   if (interrupted()) return interrupted_error();
   if (exchange.too_long)
@@ -75,6 +85,7 @@ Error failed(CURLcode code, const HttpRequest& request, const Exchange& exchange
 
 Result<HttpResponse> http_exchange(const HttpRequest& request) {
   CALKIT_CHECK_OK(check_url(request.url));
+  CALKIT_CHECK_OK(check_headers(request.headers));
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   const std::unique_ptr<CURL, Easy> handle(ready == CURLE_OK ? curl_easy_init() : nullptr);
   if (!handle) return Error(ErrorKind::kIo, "the HTTP client cannot be set up");

@@ -5,7 +5,7 @@ fake_openai.py GOLDEN PORT_FILE [SECONDS]
     Serves on a free port of the loopback, written to PORT_FILE, for SECONDS (50).
     POST /v1/completions with token ids gives the text of GOLDEN's greedy run of those ids; ids that it does not know give 400.
     A path before /v1 changes that: /texts-only refuses ids, /broken sends half an answer, /error says 500, /slow never ends,
-    /garbage sends no JSON, /long never stops sending.
+    /garbage sends no JSON, /long never stops sending, /key wants the bearer token s3cret and no header X-More, /status-404 says 404.
 """
 import http.server
 import json
@@ -49,6 +49,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         mode = self.path.removesuffix("/v1/completions").strip("/")
         if mode == "error":
             return self.refuse(500, "out of order")
+        if mode.startswith("status-"):
+            return self.refuse(int(mode.removeprefix("status-")), "not now")
+        if mode == "key" and (self.headers["Authorization"] != "Bearer s3cret" or self.headers["X-More"] is not None):
+            return self.refuse(401, "wrong key")
         if mode == "garbage":
             return self.reply(200, b"{\"choices\": [")
         if mode == "slow":

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calkit/base/files.h"
 #include "calkit/base/paths.h"
 #include "calkit/base/text.h"
@@ -29,14 +31,25 @@ Status check(const Options& opt) {
   return {};
 }
 
+// It goes into a header of each request. The message shows none of it.
+Result<std::string> read_api_key(const std::string& file) {
+  CALKIT_TRY(const std::string text, read_file(file, 4096), "reading --api-key-file");
+  std::string key = split(text, '\n').front();
+  if (key.ends_with('\r')) key.pop_back();
+  const auto bad = std::find_if(key.begin(), key.end(), [](char c) { return c < '!' || c > '~'; });
+  if (!key.empty() && bad == key.end()) return key;
+  return input_error(file, "line 1",
+                     key.empty() ? "no key" : fmt::format("byte {} that no key has", bad - key.begin() + 1),
+                     "ASCII characters from ! to ~, without blanks", "put the bearer token alone on the first line");
+}
+
 Result<baseline::ImportReport> import(Options& opt, manifest::Evidence& evidence) {
   const std::string& input = opt.dump.empty() ? opt.baseline : opt.dump;
   CALKIT_TRY(auto folder, manifest::evidence_file(opt.dump.empty() ? "baseline" : "dump", input));
   evidence.inputs.push_back(std::move(folder));
   if (!opt.dump.empty()) return baseline::import_dump(opt.dump, opt.dtype, opt.out);
   if (!opt.key_file.empty()) {
-    CALKIT_TRY(const std::string text, read_file(opt.key_file, 4096), "reading --api-key-file");
-    opt.server.api_key = split(text, '\n').front();
+    CALKIT_TRY(opt.server.api_key, read_api_key(opt.key_file));
   }
   opt.server.url = opt.url;
   opt.server.baseline = opt.baseline;
