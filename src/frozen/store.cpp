@@ -73,6 +73,9 @@ bool is_store(const fs::path& dir) {
 }
 
 Result<KeepReport> keep(const fs::path& baseline, const fs::path& store) {
+  if (lies_inside(store, baseline) || lies_inside(baseline, store))
+    return input_error(store.string(), "--store", "the baseline's folder, one in it or one that holds it",
+                       "a folder beside the baseline");
   CALKIT_TRY(const auto checked, verify_files(baseline), "verifying the baseline");
   if (!checked.findings.empty())
     return Error{ErrorKind::kInput, fmt::format("{}: {}", baseline.string(), checked.findings.front()),
@@ -86,9 +89,14 @@ Result<KeepReport> keep(const fs::path& baseline, const fs::path& store) {
     ++report.files;
     const fs::path blob = store / kBlobs / line.sha256;
     std::error_code ignored;
-    if (fs::exists(blob, ignored)) continue;
+    const bool there = fs::exists(blob, ignored);
+    if (there) {
+      CALKIT_TRY(const auto found, hash_file(blob), "reading the store");
+      if (found.sha256 == line.sha256) continue;
+    }
     CALKIT_TRY(const auto bytes, copy_checked(root, line.path, blob, line.sha256), "keeping " + line.path);
     ++report.blobs_added;
+    if (there) ++report.blobs_repaired;
     report.bytes_added += bytes;
   }
   // Last: a list is there only when all of its blobs are.

@@ -20,7 +20,8 @@ Result<ExitCode> run_keep(const StoreOptions& opt, const Common& common, Streams
                       manifest::counted("bytes_added", report.bytes_added, "bytes", "of these blobs")};
   evidence.summary = fmt::format("kept as {}: {} of {} files were new, {}", report.digest.substr(0, 12),
                                  report.blobs_added, report.files, format_bytes(report.bytes_added));
-  const std::string text = fmt::format("store:    {}\n  digest  {}\n", opt.store, report.digest);
+  std::string text = fmt::format("store:    {}\n  digest  {}\n", opt.store, report.digest);
+  if (report.blobs_repaired > 0) text += fmt::format("repaired: {} damaged blobs\n", report.blobs_repaired);
   return finish(common, io, std::move(evidence), text);
 }
 

@@ -13,8 +13,10 @@ namespace calkit::frozen {
 struct KeepReport {
   std::string digest;  ///< of SHA256SUMS: the baseline's name in the store
   std::uint64_t files = 0, blobs_added = 0, bytes_added = 0;
+  std::uint64_t blobs_repaired = 0;  ///< of those added: were there, damaged
 };
-/// Copies what the store lacks. kInput: the baseline's files are not what its SHA256SUMS says.
+/// Copies what the store lacks, hashing what it has and replacing what is damaged. kInput: the baseline's files are not
+/// what its SHA256SUMS says, or one of the two folders lies in the other.
 Result<KeepReport> keep(const std::filesystem::path& baseline, const std::filesystem::path& store);
 
 /// Writes a kept baseline as the folder it was. @param digest at least 8 of its 64 digits.
