@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "calkit/base/hash.h"
 #include "calkit/base/text.h"
 #include "calkit/frozen/writer.h"
 #include "freeze_baseline.h"
@@ -76,11 +77,12 @@ Value unanswered(const std::vector<frozen::Unanswered>& prompts) {
 Result<std::string> describe_frozen(const baseline::FreezeReport& report, const std::string& model,
                                     const std::string& dtype, const std::string& out, manifest::Evidence& evidence) {
   CALKIT_TRY(auto written, manifest::evidence_file("baseline", out));
+  CALKIT_TRY(const auto sums, hash_file(std::filesystem::path(out) / "SHA256SUMS"));  // the baseline's name
   std::string text = fmt::format(
       "model:    {}\n  digest  {}\n  weights {} in {} tensors\nanswers:  {} prompts, {} tokens, {} greedy steps in {}\n"
       "baseline: {}\n  digest  {}\n",
       model, report.model_sha256, format_bytes(report.weight_bytes), report.tensors, report.prompts, report.tokens,
-      report.greedy_steps, dtype, out, written.sha256);
+      report.greedy_steps, dtype, out, sums.sha256);
   for (const auto& prompt : report.refused) text += fmt::format("refused:  {}: {}\n", prompt.id, prompt.reason);
   for (const auto& prompt : report.left_out) text += fmt::format("left out: {}: {}\n", prompt.id, prompt.reason);
   if (report.resumed > 0) text += fmt::format("resumed:  {} answers of an interrupted run\n", report.resumed);
