@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "calkit/frozen/folder.h"
 #include "calkit/frozen/store.h"
 #include "freeze_baseline.h"
 
@@ -55,8 +56,33 @@ Result<ExitCode> run_verify_store(const VerifyOptions& opt, const Common& common
   return finish(common, io, std::move(evidence), text);
 }
 
+// A reference or a product baseline. No gate may count its record as one of a baseline.
+Result<ExitCode> run_verify_sealed(const VerifyOptions& opt, frozen::FolderKind kind, const Common& common,
+                                   Streams io) {
+  const std::string_view name = frozen::folder_kind_name(kind);
+  if (!opt.peer.empty())
+    return Error(ErrorKind::kUsage, fmt::format("--peer with a {}; allowed: with a baseline", name),
+                 "`calkit freeze-baseline compare` holds references against each other");
+  auto evidence = manifest::start_evidence("baseline-seal", common.argv);
+  CALKIT_TRY(const auto report, frozen::verify_sealed(opt.dir, kind), "verifying " + opt.dir);
+  CALKIT_TRY(auto folder, manifest::evidence_file("folder", opt.dir));
+  evidence.inputs.push_back(std::move(folder));
+  evidence.findings = report.findings;
+  evidence.figures = {manifest::counted("files_checked", report.files, "files", "hashed and compared with SHA256SUMS")};
+  std::string text = fmt::format("folder:   {}\n  kind    {}\n  files   {}\n", opt.dir, name, report.files);
+  if (kind != frozen::FolderKind::kProduct) text += fmt::format("  prompts {}\n", report.prompts);
+  for (const std::string& finding : report.findings) text += "found:    " + finding + "\n";
+  evidence.summary = fmt::format("{} files of a {} checked", report.files, name);
+  if (!report.findings.empty())
+    evidence.summary = fmt::format("{} findings, {}", report.findings.size(), evidence.summary);
+  evidence.verdict = report.findings.empty() ? manifest::EvidenceVerdict::kPass : manifest::EvidenceVerdict::kFail;
+  return finish(common, io, std::move(evidence), text);
+}
+
 Result<ExitCode> run_verify(const VerifyOptions& opt, const Common& common, Streams io) {
-  if (frozen::is_store(opt.dir)) return run_verify_store(opt, common, io);
+  const auto kind = frozen::folder_kind(opt.dir);
+  if (kind == frozen::FolderKind::kStore) return run_verify_store(opt, common, io);
+  if (kind != frozen::FolderKind::kBaseline) return run_verify_sealed(opt, kind, common, io);
   auto evidence = manifest::start_evidence("freeze-baseline", common.argv);
   CALKIT_TRY(const auto report, frozen::verify(opt.dir), "verifying " + opt.dir);
   CALKIT_TRY(auto folder, manifest::evidence_file("baseline", opt.dir));
@@ -92,7 +118,8 @@ void add_freeze_verify(CLI::App& group) {
                               "  calkit freeze-baseline verify baseline\n"
                               "  calkit freeze-baseline verify baseline --peer transformers-goldens",
                               [opt](const Common& common, Streams io) { return run_verify(*opt, common, io); });
-  app->add_option("DIR", opt->dir, "folder of the baseline, or a store of them")->required();
+  app->add_option("DIR", opt->dir, "folder of the baseline, of a reference or product baseline, or a store of them")
+      ->required();
   app->add_option("--peer", opt->peer, "folder of a peer's goldens: prompts, token ids, logits and greedy runs")
       ->type_name("DIR");
 }
