@@ -30,6 +30,8 @@ class TextJudge {
     out.bytes_equal = common_bytes(wanted, answer.text);
     // A run that the number of steps cut may go on in the service's answer; one that ended by itself may not.
     out.equal = out.bytes_equal == wanted.size() && (answer.text.size() == wanted.size() || !stopped);
+    out.ends_early = answer.text.size() < wanted.size() && out.bytes_equal == answer.text.size();
+    out.steps = tokens.size() + (stopped ? 1 : 0);
     if (!out.equal) locate(item, tokens, answer.text, out);
     out.wanted = printable(std::string_view(wanted).substr(out.bytes_equal));
     out.got = printable(std::string_view(answer.text).substr(out.bytes_equal));
@@ -64,8 +66,9 @@ class TextJudge {
     }
     if (step >= item.greedy.size()) return;
     out.step = step;
+    out.steps = step + 1;
     out.margin = item.greedy[step].margin;
-    out.excused = *out.margin <= margin_;
+    out.excused = !out.ends_early && *out.margin <= margin_;
   }
 
   const hf::Tokenizer& tokenizer_;
@@ -74,7 +77,8 @@ class TextJudge {
 };
 
 std::string finding(const TextComparison& c) {
-  std::string out = fmt::format("prompt {}: the texts part after {} bytes", c.id, c.bytes_equal);
+  std::string out = fmt::format("prompt {}: {} after {} bytes", c.id,
+                                c.ends_early ? "the answer ends" : "the texts part", c.bytes_equal);
   if (c.step) out += fmt::format(", at step {} with a margin of {:.4g}", *c.step, *c.margin);
   return out + fmt::format("; wanted '{}', found '{}'", c.wanted, c.got);
 }
@@ -93,12 +97,17 @@ Result<TextCompareReport> compare_texts(const std::filesystem::path& baseline_di
     if (item == nullptr || item->greedy.empty()) continue;
     out.prompts.push_back(judge.judge(*item, answer));
     const TextComparison& c = out.prompts.back();
+    out.steps += c.steps;
     ++(c.equal ? out.equal : c.excused ? out.excused : out.different);
     if (!c.equal && !c.excused) out.findings.push_back(finding(c));
     if (c.prompt_tokens_got)
       out.findings.push_back(fmt::format("prompt {}: the service counts {} prompt tokens, the baseline has {}", c.id,
                                          *c.prompt_tokens_got, *c.prompt_tokens_wanted));
   }
+  if (static_cast<double>(out.excused) > limits.excused_share * static_cast<double>(out.steps))
+    out.findings.push_back(fmt::format(
+        "{} of {} greedy steps differ where the baseline's margin is at most {:g}; allowed: a share of {:g}",
+        out.excused, out.steps, limits.margin, limits.excused_share));
   if (out.prompts.empty())
     return Error(ErrorKind::kInput, "the service's texts and the baseline share no prompt",
                  "ask the service with the prompts of this baseline");

@@ -35,17 +35,21 @@ struct TextComparison {
   std::size_t bytes_equal = 0;      ///< of the texts' common beginning
   std::optional<std::size_t> step;  ///< of the baseline's run whose text the service no longer follows
   std::optional<double> margin;     ///< the baseline's there
+  bool ends_early = false;          ///< the answer is only a beginning: never excused
   bool excused = false;             ///< margin at most the limit
+  std::size_t steps = 0;            ///< of the baseline, up to and with the one found
   std::string wanted, got;          ///< what follows the common beginning, cut
   std::optional<std::int64_t> prompt_tokens_wanted, prompt_tokens_got;  ///< set when they differ
 };
 struct TextCompareReport {
   std::vector<TextComparison> prompts;
   std::uint64_t equal = 0, excused = 0, different = 0;
+  std::uint64_t steps = 0;            ///< of all prompts; each excused prompt has one excused step
   std::vector<std::string> findings;  ///< empty: passed
 };
 /// Holds a service's texts against a baseline's greedy runs, decoded with the frozen tokenizer without special tokens
-/// up to the first end-of-text id. kInput if they share no prompt.
+/// up to the first end-of-text id. More excused steps than limits.excused_share of all is a finding, as with numbers.
+/// kInput if they share no prompt.
 Result<TextCompareReport> compare_texts(const std::filesystem::path& baseline_dir, const TextReference& texts,
                                         const CompareLimits& limits);
 

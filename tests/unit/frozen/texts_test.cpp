@@ -50,10 +50,10 @@ class CompareTexts : public testing::Test {
                              static_cast<std::int64_t>(item.ids.size()), std::nullopt});
     return out;
   }
-  TextCompareReport compare(const TextReference& texts) {
+  TextCompareReport compare(const TextReference& texts, const CompareLimits& limits = {}) {
     const ScratchDir dir;
     write_baseline(dir.path(), reference_);
-    return or_die(compare_texts(dir.path(), texts, {}));
+    return or_die(compare_texts(dir.path(), texts, limits));
   }
 
   hf::Tokenizer tokenizer_;
@@ -87,17 +87,41 @@ TEST_F(CompareTexts, ALowMarginExcuses) {
   auto texts = service();
   texts.answers[0].text = text(reference_.items[0], 2) + "\x01";
   reference_.items[0].greedy[2].margin = 0.0005;
-  const auto report = compare(texts);
+  const auto report = compare(texts, {.excused_share = 0.05});
   EXPECT_EQ(report.excused, 1u);
   EXPECT_THAT(report.findings, IsEmpty());
+  std::uint64_t steps = 3;  // up to and with the excused one
+  for (std::size_t i = 1; i < reference_.items.size(); ++i) steps += reference_.items[i].greedy.size();
+  EXPECT_EQ(report.steps, steps);
+}
+
+TEST_F(CompareTexts, TooManyExcusedStepsAreAFinding) {
+  auto texts = service();
+  for (std::size_t i = 0; i < reference_.items.size(); ++i) {
+    texts.answers[i].text = text(reference_.items[i], 2) + "\x01";
+    reference_.items[i].greedy[2].margin = 0.0005;
+  }
+  const auto report = compare(texts, {.excused_share = 0.05});
+  EXPECT_EQ(report.excused, reference_.items.size());
+  EXPECT_THAT(report.findings, ElementsAre(HasSubstr("greedy steps differ where the baseline's margin is at most")));
+}
+
+TEST_F(CompareTexts, AnEmptyAnswerIsDifferentWhateverTheMargin) {
+  auto texts = service();
+  for (auto& answer : texts.answers) answer.text.clear();
+  const auto report = compare(texts, {.margin = 1e9, .excused_share = 1});
+  EXPECT_EQ(report.excused, 0u);
+  EXPECT_EQ(report.different, reference_.items.size());
+  EXPECT_THAT(report.findings, testing::Each(HasSubstr("the answer ends after 0 bytes")));
 }
 
 TEST_F(CompareTexts, AnAnswerThatEndsEarlyIsDifferent) {
   auto texts = service();
   texts.answers[0].text = text(reference_.items[0], 5);
-  const auto report = compare(texts);
+  const auto report = compare(texts, {.margin = 1e9, .excused_share = 1});
   ASSERT_EQ(report.different, 1u);
   EXPECT_EQ(report.prompts[0].step, 5u);
+  EXPECT_TRUE(report.prompts[0].ends_early);
 }
 
 TEST_F(CompareTexts, OtherTokenCountsAreFound) {
