@@ -32,12 +32,26 @@ Result<Value> describe_dump(const fs::path& dump, const std::string& dtype, Impo
                         {"files", std::move(files)}});
 }
 
+// A prompt with ids has an answer: nothing could be held against the reference otherwise.
+Status check_answers(const fs::path& dump, const frozen::Reference& reference) {
+  for (const auto& item : reference.items) {
+    if (item.ids.empty()) continue;
+    for (const auto& [empty, name] : {std::pair(item.logits.empty(), fmt::format("logits_{}.npz", reference.dtype)),
+                                      std::pair(item.greedy.empty(), fmt::format("greedy_{}.jsonl", reference.dtype))})
+      if (empty)
+        return input_error((dump / name).string(), item.prompt.id, "nothing for this prompt, which has token ids",
+                           "logits and a greedy run for each prompt with ids", "make the dump again");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ImportReport> import_dump(const fs::path& dump, const std::string& dtype, const fs::path& out) {
   CALKIT_CHECK_OK(check_target(out));
   ImportReport report;
   CALKIT_TRY(const auto reference, frozen::read_reference(dump, dtype), "reading the dump " + dump.string());
+  CALKIT_CHECK_OK(check_answers(dump, reference));
   CALKIT_TRY(const Value source, describe_dump(dump, reference.dtype, report));
   CALKIT_TRY(StagedDir stage, StagedDir::create(out), "creating the reference's folder");
   CALKIT_CHECK_OK(frozen::write_reference(stage.path(), reference, {}), "writing the reference");

@@ -60,7 +60,8 @@ class Comparer {
 
   void greedy(const ReferenceItem& got, const ReferenceItem& want) {
     const std::size_t steps = std::min(got.greedy.size(), want.greedy.size());
-    if (steps == 0 && !want.greedy.empty()) fault(want, "no greedy steps");
+    if (steps == 0 && !want.ids.empty())
+      fault(want, got.greedy.empty() ? "no greedy steps" : "no greedy steps in the reference");
     for (std::size_t i = 0; i < steps; ++i) {
       ++report_.steps;
       const GreedyStep& reference = want.greedy[i];

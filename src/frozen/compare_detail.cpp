@@ -68,9 +68,10 @@ Verdict judge(const ReferenceItem& got, const ReferenceItem& want, const PromptC
               const CompareLimits& limits) {
   if (out.first_id || got.logits.size() != want.logits.size()) return Verdict::kDifferent;
   if (want.logits.empty()) return Verdict::kSame;
+  if (!want.ids.empty() && (got.greedy.empty() || want.greedy.empty())) return Verdict::kDifferent;
   const bool finite = out.kl.has_value();
   const double nmse = out.nmse ? *out.nmse : (*out.max_abs == 0 ? 0.0 : 1.0);
-  if (!finite || nmse > limits.nmse || (got.greedy.empty() && !want.greedy.empty())) return Verdict::kDifferent;
+  if (!finite || nmse > limits.nmse) return Verdict::kDifferent;
   if (out.divergent_step) return out.margin <= limits.margin ? Verdict::kExcused : Verdict::kDifferent;
   return *out.max_abs == 0 && got.greedy.size() == want.greedy.size() ? Verdict::kSame : Verdict::kWithin;
 }

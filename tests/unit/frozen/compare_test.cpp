@@ -84,6 +84,17 @@ TEST(CompareReferences, LogitsBeyondTheLimitAndNonFiniteOnesAreFindings) {
   EXPECT_THAT(or_die(compare_references(got, want, {})).findings, ElementsAre(HasSubstr("2 logits; wanted 3")));
 }
 
+TEST(CompareReferences, APromptWithIdsAndNoGreedyRunIsAFindingBothWays) {
+  const Reference full = reference({item("a", {step(5, 2)})}), none = reference({item("a", {})});
+  EXPECT_THAT(or_die(compare_references(none, full, {})).findings, ElementsAre(HasSubstr("no greedy steps")));
+  EXPECT_THAT(or_die(compare_references(full, none, {})).findings, ElementsAre(HasSubstr("steps in the reference")));
+  EXPECT_THAT(or_die(compare_references(none, none, {})).findings, ElementsAre(HasSubstr("no greedy steps")));
+  Reference empty = none;
+  empty.items[0].ids.clear();
+  empty.items[0].logits.clear();
+  EXPECT_THAT(or_die(compare_references(empty, empty, {})).findings, IsEmpty());
+}
+
 TEST(CompareReferences, OtherIdsAreAFindingAndNothingMoreIsCompared) {
   const Reference want = reference({item("a", {step(5, 2)}), item("b", {step(5, 2)})});
   Reference got = want;
