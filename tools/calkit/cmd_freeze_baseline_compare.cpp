@@ -66,8 +66,10 @@ Status add_folders(const CompareOptions& opt, manifest::Evidence& evidence) {
 
 Value to_value(const frozen::TextComparison& c) {
   return Value::object({{"id", c.id},
-                        {"equal", c.equal},
-                        {"excused", c.excused},
+                        {"verdict", c.equal     ? "equal"
+                                    : c.excused ? "excused"
+                                                : "different"},
+                        {"ends_early", c.ends_early},
                         {"bytes_equal", c.bytes_equal},
                         {"step", c.step},
                         {"margin", c.margin},
@@ -80,7 +82,8 @@ Result<ExitCode> run_compare_texts(const CompareOptions& opt, const Common& comm
   auto evidence = manifest::start_evidence("baseline-compare", common.argv);
   CALKIT_TRY(const auto texts, frozen::read_texts(opt.b), "reading B");
   const std::string dtype = opt.dtype.empty() ? "bf16" : opt.dtype;  // what a service computes in, nobody tells
-  CALKIT_TRY(const auto report, frozen::compare_texts(opt.a, texts, baseline::peer_limits(dtype)));
+  const frozen::CompareLimits limits = baseline::peer_limits(dtype);
+  CALKIT_TRY(const auto report, frozen::compare_texts(opt.a, texts, limits));
   CALKIT_CHECK_OK(add_folders(opt, evidence));
   evidence.findings = report.findings;
   evidence.verdict = report.findings.empty() ? manifest::EvidenceVerdict::kPass : manifest::EvidenceVerdict::kFail;
@@ -89,17 +92,25 @@ Result<ExitCode> run_compare_texts(const CompareOptions& opt, const Common& comm
                   report.prompts.size(), report.equal, report.excused, report.different, texts.refused.size());
   Value rows = Value::array();
   for (const auto& row : report.prompts) rows.push(to_value(row));
-  evidence.details = Value::object({{"schema", "calkit.compare-texts/1"},
-                                    {"equal", report.equal},
-                                    {"excused", report.excused},
-                                    {"different", report.different},
-                                    {"prompts", std::move(rows)}});
+  evidence.details =
+      Value::object({{"schema", "calkit.compare-texts/1"},
+                     {"limits", Value::object({{"margin", limits.margin}, {"excused_share", limits.excused_share}})},
+                     {"steps", report.steps},
+                     {"equal", report.equal},
+                     {"excused", report.excused},
+                     {"different", report.different},
+                     {"refused", static_cast<std::uint64_t>(texts.refused.size())},
+                     {"findings", Value::list(report.findings)},
+                     {"prompts", std::move(rows)}});
   std::string text = fmt::format("a:        {}\nb:        {} (texts of a service)\n", opt.a, opt.b);
   for (const std::string& finding : report.findings) text += "found:    " + finding + "\n";
   return finish(common, io, std::move(evidence), text);
 }
 
 Result<ExitCode> run_compare(const CompareOptions& opt, const Common& common, Streams io) {
+  if (frozen::has_texts(opt.a))
+    return input_error(opt.a, {}, "the texts of a service as A", "a baseline as A, and the texts as B",
+                       fmt::format("calkit freeze-baseline compare BASELINE {}", opt.a));
   if (frozen::has_texts(opt.b)) return run_compare_texts(opt, common, io);
   auto evidence = manifest::start_evidence("baseline-compare", common.argv);
   CALKIT_TRY(const auto ours, frozen::read_reference(opt.a, opt.dtype), "reading A");

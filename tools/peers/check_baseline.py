@@ -224,6 +224,7 @@ def others(folder):
     check([line for line in kept if "refused" in line] and len(kept) == 4, f"texts: {kept}")
     for line in kept:
         fits("text-line", line, "texts.jsonl")
+    fits("compare-texts", json.loads(calkit(folder, "freeze-baseline", "compare", "served", "service", "--json")), "compare of texts")
 
 
 def main():
