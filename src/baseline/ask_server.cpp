@@ -67,6 +67,21 @@ Result<Reply> read_completion(const net::HttpResponse& response, const std::stri
   return reply;
 }
 
+/// Statuses that are about the service or the asker, never about one prompt: no answer of the others would be whole.
+struct WholeFailure {
+  int status;
+  ErrorKind kind;
+  std::string_view hint;
+};
+constexpr std::string_view kKeyHint = "give a key that the service accepts (--api-key-file)";
+constexpr std::string_view kAddressHint =
+    "check the address (--server, without /v1/completions) and the model's name (--model)";
+constexpr std::string_view kLaterHint = "the service has no time now; try again later";
+constexpr WholeFailure kWholeFailures[] = {
+    {401, ErrorKind::kInput, kKeyHint},     {403, ErrorKind::kInput, kKeyHint},
+    {404, ErrorKind::kInput, kAddressHint}, {405, ErrorKind::kInput, kAddressHint},
+    {408, ErrorKind::kDevice, kLaterHint},  {429, ErrorKind::kDevice, kLaterHint}};
+
 Result<Reply> ask(const ServerOptions& options, const frozen::ReferenceItem& item) {
   net::HttpRequest request;
   request.url = without_slash(options.url) + "/v1/completions";
@@ -76,6 +91,10 @@ Result<Reply> ask(const ServerOptions& options, const frozen::ReferenceItem& ite
   CALKIT_TRY(const auto response, net::http_exchange(request));
   Reply reply;
   const std::string said = printable(response.body, 200);
+  for (const WholeFailure& failure : kWholeFailures)
+    if (response.status == failure.status)
+      return Error(failure.kind, fmt::format("{}: status {}: {}", request.url, response.status, said),
+                   std::string(failure.hint));
   if (response.status >= 400 && response.status < 500) {
     reply.refusal = fmt::format("status {}: {}", response.status, said);
   } else if (response.status != 200) {
@@ -138,7 +157,8 @@ Result<ImportReport> ask_server(const ServerOptions& options) {
   ImportReport report;
   report.prompts = texts.answers.size();
   report.refused = texts.refused.size();
-  report.source = fmt::format("service {} ({})", options.url, last.model.empty() ? "no model named" : last.model);
+  report.source =
+      fmt::format("service {} ({})", options.url, last.model.empty() ? "no model named" : printable(last.model, 200));
   if (options.as_text)
     report.notes.push_back("texts were sent: whether the service added special tokens is known only from its counts");
   return report;

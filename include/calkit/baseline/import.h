@@ -33,7 +33,8 @@ struct ServerOptions {
 };
 /// Asks a running service for the greedy continuation of every prompt of a baseline, one at a time, and writes the
 /// texts. A prompt that the service refuses (status 4xx) is kept with its reason. kDevice, kTimeout: the service
-/// failed. kInput: the baseline does not verify, or the service refused every prompt, or its answer is no completion.
+/// failed, or has no time (408, 429). kInput: the baseline does not verify, the key or the address is wrong (401, 403,
+/// 404, 405), the service refused every prompt, or its answer is no completion.
 Result<ImportReport> ask_server(const ServerOptions& options);
 
 }  // namespace calkit::baseline
