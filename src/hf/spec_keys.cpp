@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "calkit/base/text.h"
+
 namespace calkit::hf {
 namespace {
 
@@ -73,9 +75,9 @@ Status check_keys(const Cursor& config, ModelSpec& spec) {
   CALKIT_TRY(const auto members, config.members());
   for (const auto& [key, at] : members)
     if (!kKnownKeys.contains(key) && !(spec.experts && kExpertKeys.contains(key)) && !at.value().is_null())
-      return at.error(
-          at.value().describe(), "a key that calkit knows",
-          fmt::format("what '{}' does to the model is unknown here; if nothing, remove it from config.json", key));
+      return at.error(at.value().describe(), "a key that calkit knows",
+                      fmt::format("what '{}' does to the model is unknown here; if nothing, remove it from config.json",
+                                  printable(key)));
   note_unused(config, spec);
   return {};
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "calkit/base/text.h"
 #include "ops.h"
 
 namespace calkit::jinja {
@@ -44,8 +45,9 @@ Error no_order(const Var& a, const Var& b, const char* op) {
 
 }  // namespace
 
-Error fault(std::string message) {
-  return Error{ErrorKind::kInput, std::move(message)};
+// The message may hold what the template says, which must not steer the terminal.
+Error fault(const std::string& message) {
+  return Error{ErrorKind::kInput, printable(message, 2000)};
 }
 
 Error need_value(const Var& undefined) {

@@ -282,7 +282,7 @@ Result<std::vector<Token>> lex(std::string_view source, const std::string& file)
 }
 
 Error template_error(const std::string& file, int line, const std::string& message, std::string hint) {
-  return Error{ErrorKind::kInput, fmt::format("{}:{}: {}", file, line, message), std::move(hint)};
+  return Error{ErrorKind::kInput, fmt::format("{}:{}: {}", file, line, printable(message, 2000)), std::move(hint)};
 }
 
 }  // namespace calkit::jinja

@@ -6,8 +6,8 @@
 
 namespace calkit::jinja {
 
-Error fault(std::string message);        ///< the run adds file and line
-Error need_value(const Var& undefined);  ///< an undefined value was used
+Error fault(const std::string& message);  ///< the run adds file and line
+Error need_value(const Var& undefined);   ///< an undefined value was used
 Result<bool> equal(Run& run, const Var& a, const Var& b);
 /// "<" as sorting and comparing need it; kInput for types that have no order.
 Result<bool> less(Run& run, const Var& a, const Var& b, const char* op = "<");
