@@ -74,6 +74,11 @@ Result<Value> render_chat_prompts(FreezeOptions& options) {
   for (frozen::Prompt& prompt : options.prompts) {
     if (!prompt.chat) continue;
     CALKIT_TRY(auto made, found->render(*prompt.chat, clock), fmt::format("rendering prompt '{}'", prompt.id));
+    if (!prompt.text.empty() && prompt.text != made.text)
+      return input_error("prompts", "/text",
+                         fmt::format("a text in prompt '{}' that its messages do not give", prompt.id),
+                         "messages, or a text, or both as a frozen baseline of this model has them",
+                         "leave out the one that is not meant");
     prompt.text = std::move(made.text);
     read |= made.clock_read;
     ++rendered;
