@@ -25,6 +25,14 @@ Status check_options(const FreezeOptions& options) {
   return check_target(options.out);
 }
 
+// Such a checkpoint can be described, but no graph with a cache can be made of it.
+Status check_layers(const FreezeOptions& options, const hf::ModelSpec& spec) {
+  if (spec.layers > 0) return {};
+  return input_error((options.model_dir / "config.json").string(), "/num_hidden_layers", "0",
+                     "1 or more: a model without a layer has no cache to decode with",
+                     "freeze a checkpoint that has layers");
+}
+
 // The prompts with their ids; the tokenizer is gone again when this returns.
 Result<frozen::Reference> prepare_prompts(const FreezeOptions& options, const hf::ModelSpec& spec) {
   CALKIT_TRY(const auto tokenizer, hf::Tokenizer::load(options.model_dir / "tokenizer.json"));
@@ -86,6 +94,7 @@ Result<FreezeReport> freeze_model(const FreezeOptions& given) {
   CALKIT_TRY(const auto spec, hf::read_spec(options.model_dir), "reading " + model);
   CALKIT_TRY(const auto weights, hf::Checkpoint::open(options.model_dir), "reading " + model);
   CALKIT_CHECK_OK(weights.check_against(spec), "checking the weights of " + model);
+  CALKIT_CHECK_OK(check_layers(options, spec));
   CALKIT_TRY(auto reference, prepare_prompts(options, spec));
   CALKIT_TRY(StagedDir stage, StagedDir::create(options.out), "creating the baseline's folder");
   CALKIT_TRY(auto source, frozen::describe_model_source(options.model_dir, {options.targets, options.dtype}),
