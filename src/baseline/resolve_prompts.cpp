@@ -45,23 +45,31 @@ class Resolver {
     return false;
   }
 
+  // A text that this tokenizer takes no ids from is that prompt's fault alone.
+  Status not_encoded(const frozen::Prompt& prompt, std::optional<std::int64_t> tokens, Error error) {
+    if (error.kind != ErrorKind::kInput) return std::move(error).during("encoding prompt " + prompt.id);
+    refuse(prompt, tokens, error.message);
+    return {};
+  }
+
   Status length(const frozen::Prompt& prompt, std::int64_t tokens) {
     if (!fits(prompt, tokens)) return {};
-    CALKIT_TRY(const auto built, text_of_tokens(tokenizer_, tokens, prompt.add_special_tokens),
-               "building prompt " + prompt.id);
-    if (built) return text(prompt, *built);
+    const auto built = text_of_tokens(tokenizer_, tokens, prompt.add_special_tokens);
+    if (!built.ok()) return not_encoded(prompt, tokens, built.error());
+    if (*built) return text(prompt, **built);
     refuse(prompt, tokens, fmt::format("no text of exactly {} ids was found for this tokenizer", tokens));
     return {};
   }
 
   Status text(const frozen::Prompt& prompt, const std::string& text) {
-    CALKIT_TRY(auto ids, tokenizer_.encode(text, prompt.add_special_tokens), "encoding prompt " + prompt.id);
-    if (!fits(prompt, static_cast<std::int64_t>(ids.size()))) return {};
+    auto ids = tokenizer_.encode(text, prompt.add_special_tokens);
+    if (!ids.ok()) return not_encoded(prompt, std::nullopt, ids.error());
+    if (!fits(prompt, static_cast<std::int64_t>(ids->size()))) return {};
     frozen::ReferenceItem item;
     item.prompt = prompt;
     item.prompt.text = text;
     item.prompt.recipe.reset();
-    item.ids = std::move(ids);
+    item.ids = std::move(ids).value();
     out_.items.push_back(std::move(item));
     return {};
   }

@@ -30,7 +30,8 @@ Status run_items(exec::LanguageModel& model, int greedy_steps, std::span<frozen:
     if (interrupted()) return interrupted_error();
     std::vector<std::int32_t> tokens;
     for (std::size_t row = 0; row < items.size(); ++row) {
-      CALKIT_TRY(auto greedy, frozen::greedy_step(logits[row]));
+      CALKIT_TRY(auto greedy, frozen::greedy_step(logits[row]),
+                 fmt::format("prompt {}, greedy step {}", items[row]->prompt.id, i));
       tokens.push_back(greedy.token);
       items[row]->greedy.push_back(std::move(greedy));
     }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include "calkit/base/text.h"
+
 namespace calkit::hf {
 namespace {
 
@@ -22,7 +24,7 @@ std::string pcre_message(int code) {
 
 struct Pattern::Code {
   pcre2_code* code = nullptr;
-  std::string shown;
+  std::string shown, file;
   ~Code() { pcre2_code_free(code); }
 };
 
@@ -36,7 +38,8 @@ Result<Pattern> Pattern::compile(const std::string& translated, std::string_view
   PCRE2_SIZE offset = 0;
   Pattern out;
   out.code_ = std::make_unique<Code>();
-  out.code_->shown = std::string(shown.substr(0, 60));
+  out.code_->shown = printable(shown);
+  out.code_->file = at.file();
   out.code_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
                                   PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
   if (out.code_->code == nullptr)
@@ -104,10 +107,10 @@ Status Pattern::Matcher::find(std::string_view text, std::vector<Found>& out) {
     const int rc = state_->match(text, from);
     if (rc == PCRE2_ERROR_NOMATCH) break;
     if (rc < 0)
-      return Error{
-          ErrorKind::kInput,
-          fmt::format("pattern '{}' on a text of {} bytes: {}", state_->code->shown, text.size(), pcre_message(rc)),
-          "split the text, or use a pattern that does not backtrack this much"};
+      return Error{ErrorKind::kInput,
+                   fmt::format("{}: pattern '{}' on a text of {} bytes: {}", state_->code->file, state_->code->shown,
+                               text.size(), pcre_message(rc)),
+                   "split the text, or use a pattern that does not backtrack this much"};
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(state_->data);
     const std::size_t begin = span[0], end = span[1];
     // The peer does not accept an empty match right behind the last one: it goes on one character further.
