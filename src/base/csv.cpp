@@ -71,13 +71,15 @@ class Reader {
   std::uint32_t line_ = 1;
 };
 
-Status check_header(const CsvTable::Row& header, const Reader& reader) {
+Status check_header(const CsvTable::Row& header, std::string_view file) {
+  const auto error = [&](const std::string& found, const std::string& allowed) {
+    return input_error(std::string(file), fmt::format("line {}", header.line), found, allowed);
+  };
   std::vector<std::string> sorted = header.cells;
   std::sort(sorted.begin(), sorted.end());
-  if (sorted.front().empty()) return reader.error("a column without a name", "a name for every column");
+  if (sorted.front().empty()) return error("a column without a name", "a name for every column");
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end())
-    return reader.error(fmt::format("the column '{}' twice", printable(*twice)), "each column once");
+  if (twice != sorted.end()) return error(fmt::format("the column '{}' twice", printable(*twice)), "each column once");
   return {};
 }
 
@@ -97,7 +99,7 @@ Result<CsvTable> parse_csv(std::string_view text, std::string_view file) {
   if (reader.done()) return reader.error("an empty file", "a header line");
   CsvTable table;
   CALKIT_TRY(auto header, reader.row());
-  CALKIT_CHECK_OK(check_header(header, reader));
+  CALKIT_CHECK_OK(check_header(header, file));
   table.header = std::move(header.cells);
   while (!reader.done()) {
     CALKIT_TRY(auto row, reader.row());

@@ -32,6 +32,15 @@ std::string plain(std::string_view name) {
   return out;
 }
 
+// The last two name other things as well, such as a count of tokens: they need a unit.
+bool is_end_to_end(const std::string& word) {
+  for (const std::string_view what : {"e2e", "end_to_end", "end2end", "latency", "duration"})
+    if (word.starts_with(what)) return true;
+  const bool has_unit =
+      std::any_of(std::begin(kUnits), std::end(kUnits), [&](const Unit& unit) { return word.ends_with(unit.ending); });
+  return has_unit && (word.starts_with("total_") || word.starts_with("request_"));
+}
+
 struct Number {
   double value = 0;
   double half_step = 0;  ///< half of the last printed digit
@@ -102,11 +111,7 @@ class Auditor {
     };
     prompt_ = find(time_of("prompt"), out_.prompt);
     predicted_ = find(time_of("predicted"), out_.predicted);
-    end_to_end_ = find(
-        [](const std::string& w) {
-          return w.starts_with("e2e") || w.starts_with("total_") || w.starts_with("latency");
-        },
-        out_.end_to_end);
+    end_to_end_ = find(is_end_to_end, out_.end_to_end);
     model_column_ = find(starts("model"), out_.model);
   }
 

@@ -45,8 +45,8 @@ TEST(Csv, FaultsNameTheLine) {
   EXPECT_THAT(fault("a,b\n1,\"2\n"), AllOf(HasSubstr("line 2"), HasSubstr("without its end")));
   EXPECT_THAT(fault("a,b\n1,\"2\"x\n"), HasSubstr("behind a closing quote"));
   EXPECT_THAT(fault("a,b\n1,2\"\n"), HasSubstr("inside a bare cell"));
-  EXPECT_THAT(fault("a,a\n1,2\n"), HasSubstr("'a' twice"));
-  EXPECT_THAT(fault("a,\n1,2\n"), HasSubstr("without a name"));
+  EXPECT_THAT(fault("a,a\n1,2\n"), AllOf(HasSubstr("line 1"), HasSubstr("'a' twice")));
+  EXPECT_THAT(fault("a,\n1,2\n"), AllOf(HasSubstr("line 1"), HasSubstr("without a name")));
   EXPECT_THAT(fault("a\n\xFF\n"), HasSubstr("UTF-8"));
 }
 

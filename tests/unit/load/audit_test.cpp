@@ -76,6 +76,15 @@ TEST(AuditCsv, TimesWithoutUnitOrValueAndTheWrongOrderAreFaults) {
   EXPECT_THAT(audit("ttft_ms\n3\n").faults, Contains(HasSubstr("no column says which model")));
 }
 
+TEST(AuditCsv, TheTimeOfTheWholeRequestGoesByManyNames) {
+  for (const char* name : {"e2e_ms", "end_to_end_ms", "End-to-End (ms)", "end2end_ms", "latency_ms", "duration_ms",
+                           "request_ms", "total_ms", "total_time_ms", "request_latency_ms"})
+    EXPECT_THAT(audit("model,ttft_ms," + std::string(name) + "\na,30,20\nb,4,9\n").faults,
+                Contains(HasSubstr("line 2: 'ttft_ms' is 30 ms")))
+        << name;
+  EXPECT_EQ(audit("model,ttft_ms,total_tokens,request_id\na,30,20,1\nb,4,9,2\n").end_to_end, std::nullopt);
+}
+
 TEST(AuditCsv, ATableWithoutRowsIsNoInput) {
   const auto table = parse_csv("model,ttft_ms\n", "t.csv");
   const auto result = audit_csv(*table, "t.csv", "");
