@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calkit/base/files.h"
+#include "calkit/base/text.h"
 #include "calkit/hf/model_files.h"
 
 namespace calkit::hf {
@@ -34,8 +35,25 @@ std::optional<std::string> repository_of(std::string_view folder) {
   return std::string(folder.substr(0, at)) + "/" + std::string(folder.substr(at + kSlash.size()));
 }
 
-HubIdentity identity_of_cache(const fs::path& cache, const std::string& revision) {
+// A link leads to a blob whose name is a digest of its content; a plain file may hold anything.
+void note_plain_files(const fs::path& snapshot, std::vector<std::string>& notes) {
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (fs::directory_iterator it(snapshot, failed), end; !failed && it != end; it.increment(failed)) {
+    std::error_code ignored;
+    if (fs::is_regular_file(it->symlink_status(ignored))) names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names)
+    notes.push_back(fmt::format(
+        "{} is a plain file in a snapshot of the Hugging Face cache: nothing there shows that it is of this revision",
+        printable(name)));
+}
+
+HubIdentity identity_of_cache(const fs::path& snapshot, const std::string& revision) {
+  const fs::path cache = snapshot.parent_path().parent_path();
   HubIdentity out{repository_of(cache.filename().string()), revision, "layout of the Hugging Face cache", {}};
+  note_plain_files(snapshot, out.notes);
   const auto main = read_file(cache / "refs/main", kMaxRecord);
   if (main.ok() && first_line(*main) != revision)
     out.notes.push_back(fmt::format("this snapshot is revision {}, the cache's refs/main names {}; the snapshot counts",
@@ -72,8 +90,7 @@ std::optional<HubIdentity> hub_identity(const fs::path& dir) {
   const fs::path real = fs::canonical(dir, failed);
   if (failed) return std::nullopt;
   const std::string revision = real.filename().string();
-  if (real.parent_path().filename() == "snapshots" && is_revision(revision))
-    return identity_of_cache(real.parent_path().parent_path(), revision);
+  if (real.parent_path().filename() == "snapshots" && is_revision(revision)) return identity_of_cache(real, revision);
   return identity_of_records(real);
 }
 

@@ -117,6 +117,16 @@ TEST(Cache, TheLayoutNamesRepositoryAndRevision) {
   EXPECT_THAT(hub_identity(cache.snapshot())->notes, IsEmpty());
 }
 
+TEST(Cache, APlainFileInASnapshotIsNotedForNoBlobNameVouchesForIt) {
+  Cache cache;
+  cache.add("small.json", kGitName, "hello\n");
+  EXPECT_THAT(hub_identity(cache.snapshot())->notes, IsEmpty());
+  cache.write("snapshots/" + kRevision + "/model-2.safetensors", "hellO\n");
+  cache.write("snapshots/" + kRevision + "/model-1.safetensors", "hello\n");
+  EXPECT_THAT(hub_identity(cache.snapshot())->notes,
+              ElementsAre(HasSubstr("model-1.safetensors is a plain file"), HasSubstr("model-2.safetensors")));
+}
+
 TEST(Cache, AnotherRevisionInRefsMainIsNoted) {
   Cache cache;
   cache.write("refs/main", kRevision);
