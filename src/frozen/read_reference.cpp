@@ -100,6 +100,7 @@ Result<GreedyStep> read_step(const Cursor& at) {
   CALKIT_TRY(const auto token, at.integer("token", 0, INT32_MAX));
   out.token = static_cast<std::int32_t>(token);
   CALKIT_TRY(out.margin, at.number("margin"));
+  if (!(out.margin >= 0)) return at.at("margin")->error(fmt::format("{}", out.margin), "0 or more: top-1 minus top-2");
   CALKIT_TRY(const auto ids, at.at("top_ids"));
   CALKIT_TRY(const auto wide, ids.as_ints());
   CALKIT_TRY(out.top_ids, narrow_ids(wide, &ids, {}));

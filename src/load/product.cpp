@@ -19,6 +19,16 @@ Status check_options(const ProductOptions& options) {
   if (options.repeats < 2)
     return Error(ErrorKind::kUsage, fmt::format("{} repeats; allowed: 2 or more", options.repeats),
                  "one answer alone shows nothing about the next");
+  for (const auto& [name, numbers] : {std::pair{"--prompt-lengths", options.bench.prompt_lengths},
+                                      std::pair{"--output-lengths", options.bench.output_lengths},
+                                      std::pair{"--concurrency", options.bench.concurrency}}) {
+    auto sorted = numbers;
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice != sorted.end())
+      return Error(ErrorKind::kUsage, fmt::format("{}: found {} twice; allowed: each once", name, *twice),
+                   "two cells of one name could not be told apart");
+  }
   return frozen::check_target(options.out);
 }
 

@@ -57,6 +57,17 @@ TEST(Product, AnotherTokenMakesAnotherAnswer) {
   EXPECT_EQ(again->answers_different, 1u);
 }
 
+TEST(Product, ALengthGivenTwiceMakesNoTwoCells) {
+  for (const auto list : {&BenchOptions::prompt_lengths, &BenchOptions::output_lengths, &BenchOptions::concurrency}) {
+    auto twice = options();
+    twice.bench.*list = {4, 2, 4};
+    const auto report = freeze_product(twice);
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().kind, ErrorKind::kUsage);
+    EXPECT_THAT(report.error().message, HasSubstr("found 4 twice"));
+  }
+}
+
 TEST(Product, APromptThatDoesNotFitIsRefused) {
   FakeModel model;
   auto too_long = options();
