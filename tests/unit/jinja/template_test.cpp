@@ -51,6 +51,16 @@ TEST(JinjaTemplate, TheClockIsPinnedAbsentOrNotNeededAndSaysWhetherItWasRead) {
   EXPECT_FALSE(given->clock_read);
 }
 
+// The texts are Jinja2's. A fuzz run had found both as signed overflows.
+TEST(JinjaTemplate, RemaindersAndSlicesOfRangesHoldAtTheEndsOf64Bits) {
+  EXPECT_EQ(shown("{{ -9223372036854775807 % 9223372036854775806 }}"), "9223372036854775805");
+  EXPECT_EQ(shown("{{ 1 % -9223372036854775807 }} {{ -1 % 9223372036854775807 }}"),
+            "-9223372036854775806 9223372036854775806");
+  EXPECT_EQ(shown("{{ range(9223372036854775806, 9223372036854775807)[1:]|list }} {{ range(0, 10, 3)[1:3]|list }}"),
+            "[] [3, 6]");
+  EXPECT_EQ(shown("{{ range(3)[::-9223372036854775807]|list }}"), "[2]");
+}
+
 TEST(JinjaTemplate, ErrorsNameFileLineAndFeature) {
   EXPECT_EQ(shown("a\n{% include 'x' %}"), "refused: t.jinja:2: the tag 'include'; not supported in chat templates");
   EXPECT_EQ(shown("\n\n{{ 'a'|urlize }}"), "refused: t.jinja:3: the filter 'urlize'; not supported");
