@@ -5,6 +5,7 @@
 
 #include "calkit/base/process.h"
 #include "calkit/emulator/emulator.h"
+#include "check_memory.h"
 #include "handles.h"
 
 namespace calkit::emulator {
@@ -37,10 +38,11 @@ void fill_layout(const calbin::IoTensor& tensor, calkit_layout_v1& out) {
   out.size = sizeof out;
   out.dtype = abi_dtype(tensor.dtype);
   out.rank = static_cast<std::uint32_t>(tensor.shape.size());
+  const auto strides = row_major_strides(tensor);  // every tensor of a bound image has two axes
   for (std::size_t axis = 0; axis < tensor.shape.size() && axis < CALKIT_MAX_RANK; ++axis) {
     out.shape[axis] = tensor.shape[axis];
     out.logical_shape[axis] = tensor.layout.logical_shape[axis];
-    out.strides_bytes[axis] = tensor.layout.strides_bytes[axis];
+    out.strides_bytes[axis] = strides[axis];
   }
   out.tile_rows = tensor.layout.tile.empty() ? 0 : tensor.layout.tile[0];
   out.bytes = tensor.size;

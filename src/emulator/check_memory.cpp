@@ -1,6 +1,7 @@
 #include "check_memory.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -54,11 +55,10 @@ Status check_param_regions_apart(const Description& description) {
 Status check_layout(const std::string& what, const IoTensor& io) {
   const std::size_t rank = io.shape.size();
   const calbin::Layout& layout = io.layout;
-  if (rank != 2 || layout.logical_shape.size() != rank || layout.strides_bytes.size() != rank)
+  if (rank != 2 || layout.logical_shape.size() != rank)
     return fault(what + " layout",
-                 fmt::format("shape {}, logical shape {}, {} strides", shape_text(io.shape),
-                             shape_text(layout.logical_shape), layout.strides_bytes.size()),
-                 "rows by columns, a logical shape and a stride for both");
+                 fmt::format("shape {}, logical shape {}", shape_text(io.shape), shape_text(layout.logical_shape)),
+                 "rows by columns, and a logical shape of both");
   if (layout.order != "row-major") return fault(what + " layout.order", layout.order, "row-major");
   if (layout.tile.size() > 1 || (layout.tile.size() == 1 && layout.tile[0] <= 0))
     return fault(what + " layout.tile", fmt::format("{} entries", layout.tile.size()),
@@ -75,10 +75,10 @@ Status check_layout(const std::string& what, const IoTensor& io) {
   if (!bytes || *bytes != io.size)
     return fault(what + " size", fmt::format("{}", io.size),
                  fmt::format("{} of {}", shape_text(io.shape), dtype_name(io.dtype)));
-  if (layout.strides_bytes[1] != unit || layout.strides_bytes[0] != unit * static_cast<std::uint64_t>(io.shape[1]))
-    return fault(what + " layout.strides_bytes",
-                 fmt::format("[{}, {}]", layout.strides_bytes[0], layout.strides_bytes[1]),
-                 fmt::format("[{}, {}], row-major", unit * static_cast<std::uint64_t>(io.shape[1]), unit));
+  const auto strides = row_major_strides(io);
+  if (!layout.strides_bytes.empty() && layout.strides_bytes != strides)
+    return fault(what + " layout.strides_bytes", fmt::format("[{}]", fmt::join(layout.strides_bytes, ", ")),
+                 fmt::format("[{}], row-major, or none", fmt::join(strides, ", ")));
   return {};
 }
 
@@ -99,6 +99,11 @@ Status check_tensor(const Description& description, const calbin::Submodel& subm
 
 }  // namespace
 
+std::vector<std::uint64_t> row_major_strides(const IoTensor& io) {
+  const std::uint64_t unit = dtype_bytes(io.dtype);
+  return {unit * static_cast<std::uint64_t>(io.shape[1]), unit};
+}
+
 std::string range_text(std::uint64_t base, std::uint64_t size) {
   return fmt::format("{} + {} B", hex_u64(base), size);
 }
@@ -117,7 +122,6 @@ Status check_regions(const Description& description) {
       return fault(what, range_text(region.base, region.size), "a range below 2^64");
     if (find_chip(description, region.chip) == nullptr)
       return fault(what, fmt::format("chip {}", region.chip), "a chip of device.chip");
-    if (region.space != "dram") return fault(what, "space " + region.space, "dram");
   }
   return check_param_regions_apart(description);
 }
@@ -180,9 +184,8 @@ Status check_io(const Description& description, const calbin::Submodel& submodel
   for (const IoTensor& io : submodel.outputs) CALKIT_CHECK_OK(check_tensor(description, submodel, io, false));
   for (const calbin::Csr& csr : submodel.csr) {
     const std::string what = fmt::format("CSR '{}' of '{}'", csr.name, submodel.name);
-    if (csr.width_bits != 32 || csr.count != submodel.batch)
-      return fault(what, fmt::format("{} of {} bits", csr.count, csr.width_bits),
-                   fmt::format("{} of 32 bits, one a row", submodel.batch));
+    if (csr.count < submodel.batch)
+      return fault(what, fmt::format("{} words", csr.count), fmt::format("{}, one a row", submodel.batch));
     bool in_io = false;
     for (const Region& region : description.memory.regions) {
       if (region.kind == "io" && csr.base >= region.base &&

@@ -9,6 +9,9 @@ std::string range_text(std::uint64_t base, std::uint64_t size);
 /// nullptr: the description has no such chip.
 const calbin::Chip* find_chip(const calbin::Description& description, std::int64_t id);
 
+/// Bytes from row to row and from column to column; what a layout that states no strides means.
+std::vector<std::uint64_t> row_major_strides(const calbin::IoTensor& io);
+
 /// Regions lie on a chip, do not wrap, and no writable region touches a parameter region.
 Status check_regions(const calbin::Description& description);
 /// Parameters lie inside their file and region, match their shape and do not overlap.

@@ -160,6 +160,7 @@ Result<Program> read_program(const calbin::Package& package, const calbin::Submo
     return input_error(file->path, "/submodel",
                        fmt::format("'{}' on chip {}", program.list.submodel, program.list.chip),
                        fmt::format("'{}' on chip {}, whose op list this is", submodel.name, chip), kPackAgain);
+  if (program.list.ops.empty()) return input_error(file->path, "/ops", "no ops", "at least one op", kPackAgain);
   return program;
 }
 

@@ -1,4 +1,5 @@
 #include "machine.h"
+#include "check_memory.h"
 
 #include <fmt/format.h>
 
@@ -241,7 +242,7 @@ Result<std::uint64_t> Machine::host_to_device(const MachineCall& call, const IoT
   CALKIT_TRY(std::byte* const at, chips_.at(io.chip).writable(io.base, bytes),
              "moving '" + io.name + "' to the device");
   for (std::int64_t row = 0; row < call.rows; ++row) {
-    const std::uint64_t offset = io.layout.strides_bytes[0] * static_cast<std::uint64_t>(row);
+    const std::uint64_t offset = row_major_strides(io)[0] * static_cast<std::uint64_t>(row);
     std::memcpy(at + row_bytes * static_cast<std::uint64_t>(row), from.data() + offset, row_bytes);
   }
   return bytes;

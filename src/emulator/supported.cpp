@@ -48,6 +48,9 @@ Status check_window(const Description& description) {
 }  // namespace
 
 Status check_supported(const Description& description) {
+  for (const calbin::Region& region : description.memory.regions)
+    if (region.space != "dram")
+      return input_error("calbin.json", "region '" + region.id + "'", "space " + region.space, "dram on this device");
   CALKIT_CHECK_OK(check_runtime(description));
   CALKIT_CHECK_OK(check_window(description));
   if (!description.kv.scale_dtype.empty())
@@ -74,6 +77,11 @@ Status check_supported(const Description& description) {
         if (io.size > kMostBufferBytes)
           return input_error("calbin.json", what + " tensor '" + io.name + "'", format_bytes(io.size),
                              "at most " + format_bytes(kMostBufferBytes) + " per buffer");
+    for (const calbin::Csr& csr : submodel.csr)
+      if (csr.width_bits != 32 || csr.count > submodel.batch)
+        return input_error("calbin.json", what + " register '" + csr.name + "'",
+                           fmt::format("{} of {} bits", csr.count, csr.width_bits),
+                           fmt::format("{} of 32 bits, one a row", submodel.batch));
     for (const calbin::IoTensor& io : submodel.inputs)
       if (io.dtype != DType::kI64 && io.dtype != DType::kI32)
         return input_error("calbin.json", what + " input '" + io.name + "'", std::string(dtype_name(io.dtype)),

@@ -13,6 +13,7 @@ struct Buffer {
   std::string name, owner, alias_of, pointer;
   std::int64_t chip = 0;
   std::uint64_t base = 0, size = 0;
+  bool is_register = false;
 };
 
 /// Everything the host sees of one submodel: tensors (both buffers of a pair) and registers.
@@ -31,6 +32,15 @@ std::vector<Buffer> buffers_of(Check& check, const calbin::Submodel& submodel, c
         out.push_back({"ping of " + name, t.name, t.alias_of, place, t.chip, t.pingpong->ping_base, t.size});
       out.push_back({"pong of " + name, t.name, t.alias_of, place, t.chip, t.pingpong->pong_base, t.size});
     }
+  }
+  for (std::size_t i = 0; i < submodel.csr.size(); ++i) {
+    const auto& csr = submodel.csr[i];
+    const std::string place = fmt::format("{}/csr/{}", pointer, i);
+    if (!check.usable(place) || !check.usable(pointer + "/chips")) continue;
+    const auto bytes = static_cast<std::uint64_t>(csr.count) * static_cast<std::uint64_t>(csr.width_bits / 8);
+    for (std::int64_t chip = 0; chip < 64; ++chip)
+      if ((submodel.chips >> chip) & 1)
+        out.push_back({fmt::format("register '{}'", csr.name), "", "", place, chip, csr.base, bytes, true});
   }
   return out;
 }
@@ -121,7 +131,8 @@ void check_undeclared_alias(Check& check) {
       for (std::size_t k = i + 1; k < buffers.size(); ++k) {
         const auto &a = buffers[i], &b = buffers[k];
         const bool declared = a.alias_of == b.owner || b.alias_of == a.owner || a.owner == b.owner;
-        if (declared || a.chip != b.chip || !overlap(a.base, a.size, b.base, b.size)) continue;
+        if (a.is_register && b.is_register) continue;  // CB0407
+        if ((declared && !b.is_register) || a.chip != b.chip || !overlap(a.base, a.size, b.base, b.size)) continue;
         check.report(b.pointer,
                      {fmt::format("{} and {} of '{}' share bytes", a.name, b.name, submodel.name), buffer_text(b),
                       "apart from " + buffer_text(a), "separate them, or declare alias_of with the exact same range"});
@@ -175,7 +186,7 @@ std::vector<Rule> alias_rules() {
        &check_ping_pong},
       {{"CB0702", "io-alias-undeclared", Severity::kError, RuleClass::kInvalid,
         "I/O buffers of a submodel share bytes only where declared", "8f"},
-       {kTensorPlace, "/submodels/*/inputs,outputs/*/alias_of"},
+       {kTensorPlace, kCsrPlace, "/submodels/*/inputs,outputs/*/alias_of", "/submodels/*/chips"},
        &check_undeclared_alias},
       {{"CB0703", "alias-partial", Severity::kBlocker, RuleClass::kInvalid,
         "a declared alias has exactly the range it names", "8f"},

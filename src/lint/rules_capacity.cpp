@@ -61,9 +61,22 @@ void check_chip_capacity(Check& check, const calbin::Chip& chip, const std::stri
          "pack again with this device profile"});
 }
 
+/// A parameter that cannot be read may be the one.
+bool in_a_parameter(Check& check, std::int64_t chip, const calbin::Operand& operand) {
+  const auto& params = check.d().params;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (!check.usable(fmt::format("/params/{}", i))) return true;
+    const auto& param = params[i];
+    if (param.chip == chip && operand.base >= param.base &&
+        range_inside(operand.base - param.base, operand.size, param.length))
+      return true;
+  }
+  return false;
+}
+
 void check_operand(Check& check, const OpListFacts& list, const calbin::Op& op, const calbin::Operand& operand,
-                   const std::string& pointer) {
-  if (operand.absent || !operand.csr.empty()) return;
+                   bool read, const std::string& pointer) {
+  if (operand.absent) return;
   const auto& submodel = check.d().submodels[list.submodel];
   const auto say = [&](const char* what, std::string found, std::string limit) {
     check.report_in(
@@ -72,6 +85,17 @@ void check_operand(Check& check, const OpListFacts& list, const calbin::Op& op, 
          std::move(found), std::move(limit), "regenerate the op list together with the memory plan"},
         check.rule().severity);
   };
+  if (!operand.csr.empty()) {
+    const auto csr = std::find_if(submodel.csr.begin(), submodel.csr.end(),
+                                  [&](const calbin::Csr& c) { return c.name == operand.csr; });
+    if (csr == submodel.csr.end())
+      say("is no register of the submodel", fmt::format("register '{}'", operand.csr),
+          "the exact name of one of its registers");
+    else if (csr->base != operand.base)
+      say("is at another address than its register", hex_u64(operand.base),
+          fmt::format("{} of '{}'", hex_u64(csr->base), csr->name));
+    return;
+  }
   const auto at = check.facts().region_index.find(operand.region);
   if (at == check.facts().region_index.end() && !check.usable("/memory/regions")) return;
   if (at == check.facts().region_index.end())
@@ -82,9 +106,15 @@ void check_operand(Check& check, const OpListFacts& list, const calbin::Op& op, 
   if (region->chip != list.chip && !crosses_chips(op))
     return say("is on another chip", fmt::format("region '{}' of chip {}", region->id, region->chip),
                fmt::format("chip {}", list.chip));
+  if (region->kind == "guard" || region->kind == "ccu")
+    return say("lies where no op may go", fmt::format("'{}' of kind {}", region->id, region->kind),
+               "a reservation of kind io, workspace, kv, param, command or global");
   if (!contains(*region, operand.base, operand.size))
     return say("lies outside its reservation", range_text(operand.base, operand.size),
                fmt::format("'{}' {}", region->id, range_text(region->base, region->size)));
+  if (read && region->kind == "param" && check.usable("/params") && !in_a_parameter(check, list.chip, operand))
+    return say("is no part of a parameter", range_text(operand.base, operand.size),
+               "bytes of one parameter of this chip");
   Shape shape;
   for (const auto& extent : operand.shape) {
     const auto* number = std::get_if<std::int64_t>(&extent.value);
@@ -151,9 +181,20 @@ void check_kv_bytes(Check& check) {
                                         fmt::format("{} parts, {} B", d.kv.bytes_per_chip.size(), sum),
                                         fmt::format("{} chips, {} B", d.device.chips, d.kv.bytes_total), fix});
   std::uint64_t reserved = 0;
-  for (const auto& id : d.kv.regions) {
+  for (std::size_t i = 0; i < d.kv.regions.size(); ++i) {
+    const auto& id = d.kv.regions[i];
     const auto* region = check.region(id);
     if (region == nullptr) return;
+    if (region->kind != "kv")
+      check.report("/kv/region", {"the KV cache lies in a reservation of another kind",
+                                  fmt::format("'{}' of kind {}", id, region->kind), "reservations of kind kv",
+                                  "name the KV cache's own reservation"});
+    if (std::find(d.kv.regions.begin(), d.kv.regions.begin() + static_cast<std::ptrdiff_t>(i), id) !=
+        d.kv.regions.begin() + static_cast<std::ptrdiff_t>(i)) {
+      check.report("/kv/region", {"a reservation is named twice for the KV cache", fmt::format("'{}'", id),
+                                  "each reservation once", "its bytes hold the cache once only"});
+      continue;
+    }
     reserved = saturating_add(reserved, region->size);
   }
   if (reserved < d.kv.bytes_total)
@@ -197,12 +238,17 @@ void check_op_operands(Check& check) {
                        "two submodels were swapped; pack again"},
                       check.rule().severity);
     if (!check.usable(place)) continue;
+    if (list.oplist->ops.empty())
+      check.report_in(list.path, "/ops", calbin::line_of(list.document, "/ops"),
+                      {fmt::format("the op list of '{}' does nothing", submodel.name), "no ops", "at least one op",
+                       "the list was cut; pack again"},
+                      check.rule().severity);
     for (std::size_t i = 0; i < list.oplist->ops.size(); ++i) {
       const auto& op = list.oplist->ops[i];
       for (std::size_t k = 0; k < op.reads.size(); ++k)
-        check_operand(check, list, op, op.reads[k], fmt::format("/ops/{}/reads/{}", i, k));
+        check_operand(check, list, op, op.reads[k], true, fmt::format("/ops/{}/reads/{}", i, k));
       for (std::size_t k = 0; k < op.writes.size(); ++k)
-        check_operand(check, list, op, op.writes[k], fmt::format("/ops/{}/writes/{}", i, k));
+        check_operand(check, list, op, op.writes[k], false, fmt::format("/ops/{}/writes/{}", i, k));
     }
   }
 }
@@ -218,7 +264,7 @@ std::vector<Rule> capacity_rules() {
       {{"CB0507", "kv-bytes-wrong", Severity::kError, RuleClass::kInvalid,
         "the KV cache has the bytes the model's shape asks for", "7j"},
        {"/kv/k_dtype,v_dtype,scale_dtype,bytes_total,bytes_per_chip,region", "/model/layers,kv_heads,head_dim",
-        "/limits/context,slots", "/device/chips", "/memory/regions/*/id,size"},
+        "/limits/context,slots", "/device/chips", "/memory/regions/*/id,kind,size"},
        &check_kv_bytes},
       {{"CB0508", "guard-missing", Severity::kWarning, RuleClass::kPolicy, "each chip keeps the allocator's guard free",
         "7i", Maturity::kPreview},

@@ -166,6 +166,11 @@ void check_csr_binding(Check& check) {
     for (std::size_t i = 0; i < submodel.csr.size(); ++i) {
       const std::string place = fmt::format("{}/csr/{}", pointer, i);
       if (!check.usable(place)) continue;
+      if (check.usable(pointer + "/batch") && submodel.csr[i].count < submodel.batch)
+        check.report(place + "/count", {fmt::format("register '{}' of '{}' has fewer words than the batch has rows",
+                                                    submodel.csr[i].name, submodel.name),
+                                        fmt::format("{}", submodel.csr[i].count),
+                                        fmt::format("{}, one a row", submodel.batch), "correct the I/O map"});
       const auto [at, added] = at_address.emplace(submodel.csr[i].base, submodel.csr[i].name);
       if (!added)
         check.report(place + "/base", {fmt::format("registers '{}' and '{}' of '{}' have one address", at->second,

@@ -73,10 +73,40 @@ bool may_overlap(const RegionsById& regions, const calbin::Region& a, const calb
   return is_above(a, b) || is_above(b, a) || (shares(a, b) && shares(b, a));
 }
 
+/// I/O lies in I/O reservations; a KV cache that a graph reads or writes itself lies in the KV one, too.
+void check_tensor_kind(Check& check, const Check::TensorAt& at, const calbin::Region& region) {
+  const std::string& role = at.tensor.role;
+  const bool cache = role.starts_with("past_") || role.starts_with("present_");
+  const bool constant = region.kind == "param" || region.kind == "command";  // CB0705
+  if (region.kind == "io" || (cache && region.kind == "kv") || constant) return;
+  check.report(at.pointer + "/region",
+               {fmt::format("{} lies in a reservation that is not for it", at.name()),
+                fmt::format("'{}' of kind {}", region.id, region.kind),
+                cache ? "a reservation of kind io or kv" : "a reservation of kind io", kMapFix});
+}
+
+void check_workspace(Check& check) {
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    const auto* region = check.region(submodel.workspace_region);
+    if (region == nullptr || !check.usable(pointer + "/workspace")) return;
+    if (region->kind != "workspace" && region->kind != "global")
+      check.report(pointer + "/workspace/region",
+                   {fmt::format("the workspace of '{}' is a reservation of another kind", submodel.name),
+                    fmt::format("'{}' of kind {}", region->id, region->kind),
+                    "a reservation of kind workspace or global", "name the workspace's own reservation"});
+    if (submodel.workspace_peak <= region->size) return;
+    check.report(
+        pointer + "/workspace/peak",
+        {fmt::format("the workspace of '{}' is larger than its reservation", submodel.name),
+         fmt::format("{} B", submodel.workspace_peak), limit_text(*region), "enlarge the workspace reservation"});
+  });
+}
+
 void check_inside_region(Check& check) {
   check.each_tensor([&](const Check::TensorAt& at) {
     const auto* region = check.region(at.tensor.region);
     if (region == nullptr) return;
+    check_tensor_kind(check, at, *region);
     const auto inside = [&](std::uint64_t base, const std::string& pointer, const std::string& what) {
       if (wraps(base, at.tensor.size)) return;  // CB0502
       if (region->chip != at.tensor.chip)
@@ -92,14 +122,7 @@ void check_inside_region(Check& check) {
       inside(at.tensor.pingpong->ping_base, at.pointer + "/pingpong/ping_base", "the ping buffer of " + at.name());
     inside(at.tensor.pingpong->pong_base, at.pointer + "/pingpong/pong_base", "the pong buffer of " + at.name());
   });
-  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
-    const auto* region = check.region(submodel.workspace_region);
-    if (region == nullptr || !check.usable(pointer + "/workspace") || submodel.workspace_peak <= region->size) return;
-    check.report(
-        pointer + "/workspace/peak",
-        {fmt::format("the workspace of '{}' is larger than its reservation", submodel.name),
-         fmt::format("{} B", submodel.workspace_peak), limit_text(*region), "enlarge the workspace reservation"});
-  });
+  check_workspace(check);
   check_csr_places(check);
 }
 
@@ -160,6 +183,17 @@ void check_alignment(Check& check) {
       check.report(at.pointer + "/base",
                    {fmt::format("{} splits an element", at.name()), hex_u64(at.tensor.base),
                     fmt::format("a multiple of {}, the element size", dtype_bytes(at.tensor.dtype)), kMapFix});
+  });
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    for (std::size_t i = 0; i < submodel.csr.size(); ++i) {
+      const auto& csr = submodel.csr[i];
+      const std::string place = fmt::format("{}/csr/{}", pointer, i);
+      const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(csr.width_bits / 8, 1));
+      if (check.usable(place) && !wraps(csr.base, bytes) && csr.base % bytes != 0)
+        check.report(place + "/base",
+                     {fmt::format("register '{}' of '{}' splits a word", csr.name, submodel.name), hex_u64(csr.base),
+                      fmt::format("a multiple of {}, its width in bytes", bytes), kMapFix});
+    }
   });
   check.each_param([&](const calbin::Param& param, const std::string& pointer) {
     if (param.base % dtype_bytes(param.dtype) != 0)

@@ -26,7 +26,9 @@ bool tied(const calbin::Param& a, const calbin::Param& b) {
 
 /// Reports neighbours that share bytes, the places being sorted by start. `end` is the furthest end so far.
 template <class Start, class Same>
-void report_overlaps(Check& check, const std::vector<Place>& places, Start start, Same same, const char* what) {
+void report_overlaps(Check& check, const std::vector<Place>& places, Start start, Same same, bool addresses,
+                     const char* what) {
+  const auto text = [addresses](std::uint64_t at) { return addresses ? hex_u64(at) : std::to_string(at); };
   const Place* furthest = nullptr;
   for (const auto& place : places) {
     const auto& param = *place.param;
@@ -39,8 +41,8 @@ void report_overlaps(Check& check, const std::vector<Place>& places, Start start
                       furthest->param->length == param.length))
         check.report(place.pointer,
                      {fmt::format("parameters '{}' and '{}' share bytes {}", furthest->param->name, param.name, what),
-                      fmt::format("{} + {} B", start(param), param.length),
-                      fmt::format("from {} on, or tied_to and the exact same range", end),
+                      fmt::format("{} + {} B", text(start(param)), param.length),
+                      fmt::format("from {} on, or tied_to and the exact same range", text(end)),
                       "correct the parameter table; one of the two has the other's bytes"});
       if (start(param) + param.length <= end) continue;
     }
@@ -59,7 +61,32 @@ void check_param_in_file(Check& check) {
   });
 }
 
+/// A tied parameter has the bytes of its owner: same chip, place and length, and the owner is tied to nobody.
+void check_tied(Check& check) {
+  std::multimap<std::string_view, const calbin::Param*> by_name;
+  bool whole = check.usable("/params");
+  check.each_param([&](const calbin::Param& param, const std::string&) { by_name.emplace(param.name, &param); });
+  whole = whole && by_name.size() == check.d().params.size();
+  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
+    if (param.tied_to.empty()) return;
+    const auto [from, to] = by_name.equal_range(param.tied_to);
+    if (from == to && !whole) return;
+    const bool found = std::any_of(from, to, [&](const auto& entry) {
+      const calbin::Param& owner = *entry.second;
+      return &owner != &param && owner.tied_to.empty() && owner.chip == param.chip && owner.base == param.base &&
+             owner.length == param.length && owner.file == param.file && owner.offset == param.offset;
+    });
+    if (!found)
+      check.report(pointer + "/tied_to",
+                   {fmt::format("parameter '{}' is tied to nothing that has its bytes", param.name),
+                    fmt::format("'{}'", param.tied_to),
+                    "another parameter, itself untied, with the same chip, address, file, offset and length",
+                    "name the owner of the bytes, or remove tied_to"});
+  });
+}
+
 void check_param_overlap(Check& check) {
+  check_tied(check);
   std::vector<Place> in_files, on_chips;
   check.each_param([&](const calbin::Param& param, const std::string& pointer) {
     if (!wraps(param.offset, param.length)) in_files.push_back({&param, pointer});
@@ -73,10 +100,10 @@ void check_param_overlap(Check& check) {
   });
   report_overlaps(
       check, in_files, [](const calbin::Param& p) { return p.offset; },
-      [](const calbin::Param& a, const calbin::Param& b) { return a.file == b.file; }, "of a file");
+      [](const calbin::Param& a, const calbin::Param& b) { return a.file == b.file; }, false, "of a file");
   report_overlaps(
       check, on_chips, [](const calbin::Param& p) { return p.base; },
-      [](const calbin::Param& a, const calbin::Param& b) { return a.chip == b.chip; }, "of a chip's memory");
+      [](const calbin::Param& a, const calbin::Param& b) { return a.chip == b.chip; }, true, "of a chip's memory");
 }
 
 void check_param_region(Check& check) {

@@ -110,7 +110,7 @@ std::vector<Mutation> mutations() {
        [](TestPackage& p) { p.decode_model().outputs[0].base = p.region("io.decode").base + 4092; }, kBad},
       {"a CSR at another address", [](TestPackage& p) { p.prefill_model().csr[0].base += 8; }, kBad},
       {"a CSR outside memory", [](TestPackage& p) { p.prefill_model().csr[0].base = 0x1000; }, kBad},
-      {"a CSR of another width", [](TestPackage& p) { p.prefill_model().csr[0].width_bits = 64; }, kBad},
+      {"a CSR of another width", [](TestPackage& p) { p.prefill_model().csr[0].width_bits = 64; }, kUnsupported},
       {"two CSRs at one address", [](TestPackage& p) { p.prefill_model().csr[1].base = p.prefill_model().csr[0].base; },
        kOtherNumbers},
       {"a region that wraps", [](TestPackage& p) { p.region("kv").base = 0xffff'ffff'ffff'f000; }, kBad},

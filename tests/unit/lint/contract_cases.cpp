@@ -33,7 +33,7 @@ std::vector<LintCase> contract_cases() {
   return {
       {"a service of batch 4 for a package of 1", {"CB0401"}, [](Scene& s) { s.service->batch = 4; }},
       {"a service of batch 1 for a decode of 2",
-       {"CB0303", "CB0401"},
+       {"CB0303", "CB0401", "CB0407"},
        [](Scene& s) {
          auto& decode = s.package.decode_model();
          decode.batch = 2;

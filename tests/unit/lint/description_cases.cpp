@@ -43,6 +43,9 @@ std::vector<LintCase> unreadable_cases() {
       unreadable("half a description", "CB0201", [](std::string& t) { t.resize(t.size() / 2); }),
       unreadable("no JSON at all", "CB0201", [](std::string& t) { t = "not a model at all\n"; }),
       unreadable("the first byte flipped", "CB0201", [](std::string& t) { t[0] ^= 1; }),
+      unreadable("a description that is null", "CB0205", [](std::string& t) { t = "null"; }),
+      unreadable("a description that is a list", "CB0205", [](std::string& t) { t = "[1]"; }),
+      unreadable("a description that is a text", "CB0205", [](std::string& t) { t = "\"x\""; }),
       unreadable("bytes after the document", "CB0201", [](std::string& t) { t += "{}"; }),
       {"a byte order mark", {"CB0201"}, [](Scene& s) { text(s, [](std::string& t) { t.insert(0, "\xEF\xBB\xBF"); }); }},
       unreadable("two byte order marks", "CB0201", [](std::string& t) { t.insert(0, "\xEF\xBB\xBF\xEF\xBB\xBF"); }),
@@ -262,7 +265,7 @@ std::vector<LintCase> submodel_cases() {
        [](Scene& s) { s.package.description.submodels.erase(s.package.description.submodels.begin()); }},
       {"no decode in the package", {"CB0306", "CB1201"}, [](Scene& s) { s.package.description.submodels.pop_back(); }},
       {"two submodels with one name",
-       {"CB0303", "CB0307", "CB0905"},
+       {"CB0303", "CB0307", "CB0407", "CB0905"},
        [](Scene& s) {
          auto twin = s.package.decode_model();
          twin.batch = 2;

@@ -263,6 +263,33 @@ std::vector<LintCase> oplist_cases() {
          s.package.prefill.ops[1].writes[0].base -= 4;
          s.package.prefill.ops[2].reads[1].base -= 4;
        }},
+      {"two values in use on exactly the same bytes",
+       {"CB0704"},
+       [](Scene& s) {  // the difference takes the place of the length, which a later op still names
+         auto& ops = s.package.prefill.ops;
+         ops[1].writes[0].base = ops[0].writes[0].base;
+         ops[2].reads[1].base = ops[0].writes[0].base;
+         auto late = ops[1];
+         late.id = 90;
+         late.writes[0].name = "late";
+         late.writes[0].base += 1024;
+         ops.push_back(late);
+       }},
+      {"two values of one op on exactly the same bytes",
+       {"CB0704"},
+       [](Scene& s) {
+         auto& op = s.package.prefill.ops[0];
+         op.writes.push_back(op.writes[0]);
+         op.writes[1].name = "twin";
+       }},
+      {"CB0704 near: the same value is written again",
+       {},
+       [](Scene& s) {
+         auto& ops = s.package.prefill.ops;
+         auto again = ops[0];
+         again.id = 90;
+         ops.insert(ops.begin() + 1, again);
+       }},
       {"an op that works in place is fine",
        {},
        [](Scene& s) {
@@ -294,11 +321,59 @@ std::vector<LintCase> oplist_cases() {
   };
 }
 
+/// Reservations are for one purpose each.
+std::vector<LintCase> purpose_cases() {
+  const auto logits_in = [](const char* kind) {
+    return [kind](Scene& s) { s.package.region("io.decode").kind = kind; };
+  };
+  return {
+      {"I/O in the guard", {"CB0501", "CB0509"}, logits_in("guard")},
+      {"I/O in a workspace", {"CB0501"}, logits_in("workspace")},
+      {"a workspace in the KV cache's reservation",
+       {"CB0501"},
+       [](Scene& s) { s.package.decode_model().workspace_region = "kv"; }},
+      {"a KV cache in the workspace", {"CB0507"}, [](Scene& s) { s.package.description.kv.regions = {"workspace"}; }},
+      {"half a KV reservation named twice",
+       {"CB0507"},
+       [](Scene& s) {
+         s.package.region("kv").size /= 2;
+         s.package.description.kv.regions = {"kv", "kv"};
+       }},
+      {"a register that splits a word", {"CB0503"}, [](Scene& s) { s.package.decode_model().csr[1].base += 6; }},
+      {"a register on an input's bytes",
+       {"CB0702"},
+       [](Scene& s) { s.package.decode_model().csr[1].base = s.package.decode_model().inputs[0].base; }},
+      {"an op that reads a register nobody has",
+       {"CB0509"},
+       [](Scene& s) {
+         auto length = s.package.decode.ops[0].reads[0];
+         length.csr = "seq_len";
+         s.package.decode.ops[0].reads.push_back(length);
+       }},
+      {"an op that reads a register at another address",
+       {"CB0509"},
+       [](Scene& s) {
+         auto length = s.package.decode.ops[0].reads[0];
+         length.csr = "cur_seq_len";
+         s.package.decode.ops[0].reads.push_back(length);
+       }},
+      {"an op list without ops", {"CB0509"}, [](Scene& s) { s.package.decode.ops.clear(); }},
+      {"CB0410 near: a row-major layout without strides is fine",
+       {},
+       [](Scene& s) {
+         s.package.restride = false;
+         for (auto* model : {&s.package.prefill_model(), &s.package.decode_model()})
+           for (auto* list : {&model->inputs, &model->outputs})
+             for (auto& tensor : *list) tensor.layout.strides_bytes.clear();
+       }},
+  };
+}
+
 }  // namespace
 
 std::vector<LintCase> memory_cases() {
   auto out = region_cases();
-  for (auto part : {size_cases(), oplist_cases()}) out.insert(out.end(), part.begin(), part.end());
+  for (auto part : {size_cases(), oplist_cases(), purpose_cases()}) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
 

@@ -33,7 +33,9 @@ std::vector<LintCase> param_cases() {
       {"two parameters on the same bytes of a file",
        {"CB0602", "CB0603"},
        [](Scene& s) { s.package.param("one").offset -= 8; }},
-      {"two parameters on the same bytes of a chip", {"CB0602"}, [](Scene& s) { s.package.param("one").base -= 8; }},
+      {"two parameters on the same bytes of a chip",
+       {"CB0509", "CB0602"},
+       [](Scene& s) { s.package.param("one").base -= 8; }},
       {"a tied parameter on its owner's bytes is fine",
        {},
        [](Scene& s) {
@@ -42,6 +44,11 @@ std::vector<LintCase> param_cases() {
          tied.tied_to = "table";
          s.package.description.params.push_back(tied);
        }},
+      {"a parameter tied to nothing", {"CB0602"}, [](Scene& s) { s.package.param("one").tied_to = "nope"; }},
+      {"a parameter tied to itself", {"CB0602"}, [](Scene& s) { s.package.param("one").tied_to = "one"; }},
+      {"a parameter tied to one that lies elsewhere",
+       {"CB0602"},
+       [](Scene& s) { s.package.param("one").tied_to = "table"; }},
       {"a tied parameter on half of its owner",
        {"CB0602"},
        [](Scene& s) {
@@ -84,7 +91,7 @@ std::vector<LintCase> param_cases() {
          sub.base = s.package.region("workspace").base + 256;
        }},
       {"a parameter in a region of another kind",
-       {"CB0605"},
+       {"CB0509", "CB0605"},
        [](Scene& s) {
          s.package.param("one").region = "workspace";
          s.package.param("one").base = s.package.region("workspace").base + 512;
