@@ -147,10 +147,11 @@ Result<ImportReport> ask_server(const ServerOptions& options) {
     texts.answers.push_back(reply.answer);
     last = std::move(reply);
   }
+  if (texts.answers.empty() && texts.refused.empty())
+    return input_error(options.baseline.string(), "prompts", "none with token ids", "at least one to ask for");
   if (texts.answers.empty())
     return Error(ErrorKind::kInput,
-                 fmt::format("{} refused every prompt{}", options.url,
-                             texts.refused.empty() ? "" : ", first with " + texts.refused.front().reason),
+                 fmt::format("{} refused every prompt, first with {}", options.url, texts.refused.front().reason),
                  options.as_text ? "" : "if the service takes no token ids, send texts (--as-text)");
   texts.source = describe(options, last, source);
   CALKIT_CHECK_OK(write(options, texts));

@@ -5,7 +5,8 @@ fake_openai.py GOLDEN PORT_FILE [SECONDS]
     Serves on a free port of the loopback, written to PORT_FILE, for SECONDS (50).
     POST /v1/completions with token ids gives the text of GOLDEN's greedy run of those ids; ids that it does not know give 400.
     A path before /v1 changes that: /texts-only refuses ids, /broken sends half an answer, /error says 500, /slow never ends,
-    /garbage sends no JSON, /empty answers known ids with an empty text, /long never stops sending, /key wants the bearer token s3cret and no header X-More, /status-404 says 404.
+    /garbage sends no JSON, /empty answers known ids with an empty text, /long never stops sending, /key wants the bearer token s3cret and no header X-More, /status-404 says 404,
+    /red has a model name with an escape.
 """
 import http.server
 import json
@@ -77,7 +78,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.refuse(400, "prompt must be a string")
         if isinstance(prompt, str) or tuple(prompt) not in answers:
             return self.refuse(400, "unknown prompt")
-        answer = {"object": "text_completion", "model": "peer", "choices": [
+        answer = {"object": "text_completion", "model": "a\x1b[31mred" if mode == "red" else "peer", "choices": [
             {"index": 0, "text": "" if mode == "empty" else answers[tuple(prompt)], "finish_reason": "length"}],
             "usage": {"prompt_tokens": len(prompt), "completion_tokens": body["max_tokens"]}}
         return self.reply(200, json.dumps(answer).encode())
