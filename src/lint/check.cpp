@@ -51,7 +51,9 @@ Check::Check(const Facts& facts, const Rule& rule) : facts_(facts), rule_(rule) 
     const bool touches = std::any_of(rule.needs.begin(), rule.needs.end(),
                                      [&](std::string_view need) { return pointer_matches(problem.pointer, need); });
     if (!touches) continue;
-    if (broken_.empty()) not_evaluated_ = fmt::format("{} is missing or unreadable", problem.pointer);
+    if (broken_.empty())
+      not_evaluated_ =
+          fmt::format("{} is missing or unreadable", problem.pointer.empty() ? "the description" : problem.pointer);
     broken_.insert(problem.pointer);
   }
   if (broken_.size() > 1) not_evaluated_ += fmt::format(", and {} more facts", broken_.size() - 1);

@@ -32,6 +32,10 @@ std::string rules_without(const Problem& problem) {
   return out.empty() ? "no rule reads it" : "not evaluated without it: " + out;
 }
 
+std::string_view place_text(std::string_view pointer) {
+  return pointer.empty() ? "the description" : pointer;
+}
+
 bool is_exact_version(const std::string& text) {
   const auto end = text.find_first_of("-+");
   const auto numbers = split(std::string_view(text).substr(0, end), '.');
@@ -83,16 +87,14 @@ void report_unreadable(Check& check, const std::string& fix) {
 
 std::string_view rule_of_unreadable(const Facts& facts) {
   if (facts.unreadable) return rule_of(facts.unreadable->read_problem);
-  return facts.document && !facts.schema_known ? "CB0206" : "";
+  if (!facts.document || facts.schema_known) return "";
+  return facts.document->is_object() ? "CB0206" : "CB0205";
 }
 
 namespace {
 
 void check_metadata_readable(Check& check) {
   if (check.facts().unreadable) return report_unreadable(check, "copy the package again, or pack it again");
-  if (!check.facts().document->is_object())
-    return check.report("",
-                        {"calbin.json is no object", check.facts().document->describe(), "an object", "pack it again"});
   if (check.facts().canonical && check.facts().canonical->byte_order_mark)
     check.report_in(check.facts().file, {}, 1,
                     {"the description begins with a byte order mark", "EF BB BF", "UTF-8 without one",
@@ -168,8 +170,8 @@ void check_field_type(Check& check) {
   if (check.facts().unreadable)
     return report_unreadable(check, "write plain decimals, true or false; quote what is text");
   each_problem(check, ProblemKind::kWrongType, [](const Problem& p) {
-    return Check::Said{fmt::format("{} has the wrong type or an unknown word", p.pointer), p.found, p.allowed,
-                       p.hint.empty() ? "correct the producer; values are never converted" : p.hint};
+    return Check::Said{fmt::format("{} has the wrong type or an unknown word", place_text(p.pointer)), p.found,
+                       p.allowed, p.hint.empty() ? "correct the producer; values are never converted" : p.hint};
   });
 }
 
@@ -181,7 +183,8 @@ void check_schema(Check& check) {
 
 void check_number_range(Check& check) {
   if (check.facts().unreadable)
-    return report_unreadable(check, "write addresses as \"0x...\" strings of at most 64 bits");
+    return report_unreadable(
+        check, "correct the producer; sizes end at 2^53-1, addresses are \"0x...\" strings of at most 64 bits");
   report_oplists(check);
   each_problem(check, ProblemKind::kOutOfRange, [](const Problem& p) {
     return Check::Said{fmt::format("the number {} is out of range", p.pointer), p.found, p.allowed,
