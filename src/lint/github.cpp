@@ -10,8 +10,8 @@ namespace {
 /// `property` also escapes what separates properties.
 std::string escaped(std::string_view text, bool property) {
   std::string out;
-  for (const char c : text) {
-    if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ',')))
+  for (const char c : visible(text, true)) {
+    if (c == '%' || c == '\n' || (property && (c == ':' || c == ',')))
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     else
       out += c;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "calkit/base/text.h"
 #include "check.h"
 #include "report_parts.h"
 
@@ -14,31 +13,22 @@ namespace {
 
 constexpr const char* kPackage = "package";
 
-/// Text that XML 1.0 can hold: invalid UTF-8 becomes U+FFFD, control characters are shown as \xNN.
+/// Text that XML 1.0 can hold.
 std::string xml(std::string_view text) {
   std::string out;
-  while (!text.empty()) {
-    const std::size_t bad = invalid_utf8_at(text);
-    for (const char c : text.substr(0, bad)) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (c == '&')
-        out += "&amp;";
-      else if (c == '<')
-        out += "&lt;";
-      else if (c == '>')
-        out += "&gt;";
-      else if (c == '"')
-        out += "&quot;";
-      else if (c == '\n')
-        out += "&#10;";
-      else if (byte < 0x20 || byte == 0x7f)
-        out += fmt::format("\\x{:02x}", byte);
-      else
-        out += c;
-    }
-    if (bad == std::string_view::npos) break;
-    out += "\xEF\xBF\xBD";
-    text.remove_prefix(bad + 1);
+  for (const char c : visible(text, true)) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\n')
+      out += "&#10;";
+    else
+      out += c;
   }
   return out;
 }

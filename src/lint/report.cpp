@@ -17,14 +17,9 @@ struct Colours {
 constexpr Colours kPlain{"", "", "", "", ""};
 constexpr Colours kBright{"\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"};
 
-/// Names in a package may hold anything: no control character reaches the terminal.
-std::string shown(std::string_view text) {
-  return printable(text, 4 * text.size() + 1);
-}
-
 std::string indented(std::string_view text) {
   std::string out;
-  for (const auto& line : split(text, '\n')) out += (out.empty() ? "" : "\n         ") + shown(line);
+  for (const auto& line : split(text, '\n')) out += (out.empty() ? "" : "\n         ") + visible(line);
   return out;
 }
 
@@ -41,12 +36,12 @@ const char* tint_of(const Report& report, const Finding& finding, const Colours&
 }
 
 std::string finding_text(const Report& report, const Finding& finding, const Colours& c) {
-  std::string out = fmt::format("{}: {}{}{}: {}{}{}\n", report.package, tint_of(report, finding, c),
-                                label_of(report, finding), c.off, c.bold, shown(finding.message), c.off);
-  out += fmt::format("  where: {}\n", shown(place_of(finding)));
+  std::string out = fmt::format("{}: {}{}{}: {}{}{}\n", visible(report.package), tint_of(report, finding, c),
+                                label_of(report, finding), c.off, c.bold, visible(finding.message), c.off);
+  out += fmt::format("  where: {}\n", visible(place_of(finding)));
   if (finding.waiver)
-    return out + fmt::format("  waived by {} until {}: {}\n", finding.waiver->owner, finding.waiver->expires,
-                             finding.waiver->reason);
+    return out + fmt::format("  waived by {} until {}: {}\n", visible(finding.waiver->owner), finding.waiver->expires,
+                             visible(finding.waiver->reason));
   return out + fmt::format("  found: {}\n  limit: {}\n  fix:   {}\n", indented(finding.found), indented(finding.limit),
                            indented(finding.fix));
 }
@@ -55,9 +50,10 @@ std::string stale_text(const Report& report, const StaleWaiver& stale, const Col
   const bool fails = !report.policy.allow_stale_waivers;
   const Waiver& waiver = stale.waiver;
   return fmt::format(
-      "{}: {}{}{}: {}the waiver of {} by {} {}{}\n  fingerprint: {}\n  fix:   {}\n", report.package,
-      fails ? c.red : c.yellow, fails ? "error[waiver]" : "warning[waiver]", c.off, c.bold, waiver.rule, waiver.owner,
-      stale.expired ? fmt::format("expired on {}", waiver.expires) : "matches no finding", c.off, waiver.fingerprint,
+      "{}: {}{}{}: {}the waiver of {} by {} {}{}\n  fingerprint: {}\n  fix:   {}\n", visible(report.package),
+      fails ? c.red : c.yellow, fails ? "error[waiver]" : "warning[waiver]", c.off, c.bold, waiver.rule,
+      visible(waiver.owner), stale.expired ? fmt::format("expired on {}", waiver.expires) : "matches no finding", c.off,
+      waiver.fingerprint,
       stale.expired ? "repair the package, or have the owner renew the waiver" : "take it out (--prune-waivers)");
 }
 
@@ -135,7 +131,7 @@ void add_reasons(std::string& out, const Report& report, std::string_view label,
     if (at == lines.end()) at = lines.insert(at, {outcome.reason, {}});
     at->second += fmt::format(" {}", outcome.rule.id);
   }
-  for (const auto& [reason, ids] : lines) out += fmt::format("{}:{}: {}\n", label, ids, reason);
+  for (const auto& [reason, ids] : lines) out += fmt::format("{}:{}: {}\n", label, ids, visible(reason));
 }
 
 }  // namespace

@@ -100,6 +100,45 @@ TEST(Formats, HostileTextStaysText) {
   EXPECT_THAT(render(report, Format::kGithub), HasSubstr("%3A%3Aerror%3A%3Ax%250A%2Cb%3Ac.bin"));
 }
 
+TEST(Formats, TextThatCannotBeSeenIsWrittenOut) {
+  Report report = report_of(overrun());
+  report.findings[0].message = report.findings[0].found =
+      "a\xEF\xBF\xBE\xE2\x80\xAE"
+      "b\xE2\x80\x8B\xC2\x9B"
+      "c\xFF\xF0\x9F\xBF\xBF";
+  report.package = "p\xff.calbin";
+  for (const Format format : {Format::kText, Format::kJunit, Format::kGithub}) {
+    const std::string text = render(report, format);
+    EXPECT_EQ(invalid_utf8_at(text), std::string::npos);
+    EXPECT_THAT(text, HasSubstr("a\\u{fffe}\\u{202e}b\\u{200b}\\u{9b}c\\xff\\u{1ffff}"));
+    EXPECT_THAT(text, HasSubstr("p\\xff.calbin"));
+  }
+}
+
+TEST(Formats, TextOfOtherAlphabetsIsLeftAlone) {
+  Report report = report_of(overrun());
+  report.findings[0].message = "\u00e9 \u4f60\u597d \u0634 \U0001f600";
+  for (const Format format : {Format::kText, Format::kJunit, Format::kGithub})
+    EXPECT_THAT(render(report, format), HasSubstr(report.findings[0].message));
+}
+
+TEST(Messages, PlacesInMemoryAreHexAndPlacesInFilesDecimal) {
+  Scene scene = good_setup();
+  scene.package.param("one").base = scene.package.param("table").base;
+  const std::string text = render(report_of(scene), Format::kText);
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "share bytes of a chip's memory\n.*\n  found: 0x[0-9a-f]+ \\+ [0-9]+ B\n  limit: from 0x"));
+}
+
+TEST(Messages, ATooLargeSizeIsNotToldToBeAnAddress) {
+  Scene scene = good_setup();
+  scene.package.edit_text = [](std::string& text) {
+    text.insert(text.find("\"size\": ") + 8, "18446744073709551616");
+    text.replace(text.find("18446744073709551616") + 20, 1, ", \"x-size\": ");
+  };
+  EXPECT_THAT(render(report_of(scene), Format::kText), HasSubstr("fix:   correct the producer; sizes end at 2^53-1"));
+}
+
 TEST(Formats, APathPrefixSaysWhereThePackageLies) {
   const Report report = report_of(overrun());
   EXPECT_THAT(render(report, Format::kGithub, {false, "packages/mini"}),
