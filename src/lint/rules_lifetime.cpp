@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "families.h"
 
@@ -32,14 +33,14 @@ class Lifetimes {
     for (std::size_t i = 0; i < ops_.size() && !gave_up_; ++i) {
       const auto op = static_cast<std::ptrdiff_t>(i);
       for (const auto& operand : ops_[i].reads)
-        if (is_memory(operand)) read(operand.base, operand.base + operand.size, op);
+        if (is_memory(operand)) read(operand.name, operand.base, operand.base + operand.size, op);
       for (std::size_t k = 0; k < ops_[i].writes.size(); ++k)
         if (is_memory(ops_[i].writes[k])) write(ops_[i].writes[k], op, fmt::format("/ops/{}/writes/{}", i, k));
     }
     // The host reads the outputs when all ops have run.
     for (const auto& tensor : submodel.outputs)
       if (tensor.chip == list_.chip && !wraps(tensor.base, tensor.size))
-        read(tensor.base, tensor.base + tensor.size, static_cast<std::ptrdiff_t>(ops_.size()));
+        read(tensor.name, tensor.base, tensor.base + tensor.size, static_cast<std::ptrdiff_t>(ops_.size()));
   }
 
  private:
@@ -51,8 +52,12 @@ class Lifetimes {
     if (content.end > content.base) contents_.push_back(std::move(content));
   }
 
-  void read(std::uint64_t base, std::uint64_t end, std::ptrdiff_t op) {
+  void read(const std::string& name, std::uint64_t base, std::uint64_t end, std::ptrdiff_t op) {
     count(contents_.size());
+    if (const auto at = gone_.find(name); at != gone_.end() && at->second.base <= base && end <= at->second.end) {
+      report(at->second, at->second.spoiled_by, at->second.spoiled_at, op);
+      gone_.erase(at);
+    }
     // The newest content that holds the whole range is what the op means; else it joins several.
     for (auto at = contents_.rbegin(); at != contents_.rend(); ++at)
       if (at->base <= base && end <= at->end) return use(*at, op);
@@ -69,14 +74,18 @@ class Lifetimes {
     const std::uint64_t base = operand.base, end = operand.base + operand.size;
     count(contents_.size());
     for (auto& content : contents_) {
-      const bool same = content.base == base && content.end == end;
-      if (same || content.base >= end || base >= content.end) continue;
+      if (content.base >= end || base >= content.end) continue;
       // In place on exactly the same range is how elementwise ops save memory; on another range it is a fault.
-      if (content.last_read == op || content.writer == op) report(content, op, pointer, op);
+      const bool in_place = content.last_read == op && content.base == base && content.end == end;
+      const bool at_once = content.writer == op || (content.last_read == op && !in_place);
+      if (at_once) report(content, op, pointer, op);
       content.spoiled_by = op;
       content.spoiled_at = pointer;
+      if (!at_once && base <= content.base && content.end <= end && content.name != operand.name)
+        gone_.insert_or_assign(content.name, content);
     }
     std::erase_if(contents_, [&](const Content& content) { return base <= content.base && content.end <= end; });
+    gone_.erase(operand.name);
     hold({operand.name, base, end, op, kHost, kHost, {}});
   }
 
@@ -107,6 +116,7 @@ class Lifetimes {
   const OpListFacts& list_;
   const std::vector<calbin::Op>& ops_;
   std::vector<Content> contents_;
+  std::map<std::string, Content, std::less<>> gone_;  ///< whole taken by another value; by name, to meet late readers
   std::size_t steps_ = 0;
   bool gave_up_ = false;
 };
