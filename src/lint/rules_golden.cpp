@@ -51,13 +51,17 @@ void check_present(Check& check) {
   });
 }
 
+/// False: CB0101 or CB0204 tells, or there is none.
+bool is_there(const Check& check, const std::string& id) {
+  const auto at = check.facts().file_index.find(id);
+  return !id.empty() && at != check.facts().file_index.end() &&
+         check.facts().files[at->second].state == FileState::kPresent;
+}
+
 /// Calls `visit` with every tensor of a golden file; the error of a file that cannot be read.
 Status visit_file(Check& check, const std::string& id, const NpzVisitor& visit) {
-  const auto at = check.facts().file_index.find(id);
-  if (id.empty() || at == check.facts().file_index.end() ||
-      check.facts().files[at->second].state != FileState::kPresent)
-    return {};  // CB0101 or CB0204
-  const auto& path = check.d().files[at->second].path;
+  if (!is_there(check, id)) return {};
+  const auto& path = check.d().files[check.facts().file_index.find(id)->second].path;
   CALKIT_TRY(const auto mapped, check.facts().map(path));
   return visit_npz(mapped->bytes(), path, visit);
 }
@@ -71,17 +75,30 @@ class Judge {
   void tensor(const std::string& name, const Tensor& tensor) {
     shapes[name] = tensor.shape();
     const std::string kind = name.substr(0, name.find('.'));
+    ++known_;
     if (!outputs_ && kind == "tokens") return tokens(name, tensor);
     if (outputs_ && kind == "logits") return logits(name, tensor);
     if (outputs_ && kind == "top_ids") return ids(name, tensor);
     if (outputs_ && kind == "top_logits") return floats(name, tensor, DType::kF32);
     if (const auto* io = find_io(name)) return named(name, tensor, *io);
+    --known_;
     check_.warn(pointer_, {fmt::format("nobody knows what golden member '{}' is", printable(name)), text_of(tensor),
                            outputs_ ? "logits, logits.N, top_ids, top_logits or an output's name"
                                     : "tokens, tokens.N or an input's name",
                            "name it after the tensor it is compared with"});
   }
   std::map<std::string, Shape> shapes;
+
+  /// When the whole file was seen: a file without one known member compares nothing.
+  void end() {
+    if (known_ > 0) return;
+    check_.report(pointer_, {fmt::format("a golden file of '{}' holds nothing that is {}", submodel_.name,
+                                         outputs_ ? "compared" : "fed to it"),
+                             fmt::format("{} members, none of them known", shapes.size()),
+                             outputs_ ? "logits, logits.N, top_ids with top_logits, or an output's name"
+                                      : "tokens, tokens.N or an input's name",
+                             "record the golden again, or correct which file is named as inputs and which as outputs"});
+  }
 
   void say(const std::string& name, std::string found, std::string limit) {
     check_.report(pointer_,
@@ -144,6 +161,7 @@ class Judge {
   const calbin::Submodel& submodel_;
   std::string pointer_;
   bool outputs_;
+  std::size_t known_ = 0;
 };
 
 /// logits.N answers tokens.N; the candidates' ids and logits go together.
@@ -162,8 +180,27 @@ void check_pairs(Judge& inputs, Judge& outputs) {
   }
 }
 
+/// One file answers for one entry: the second is a copy of the first, or got the wrong file.
+void check_outputs_once(Check& check) {
+  const auto& d = check.d();
+  std::map<std::string_view, std::size_t> first;  // file id -> entry
+  for (std::size_t i = 0; i < d.golden.size(); ++i) {
+    const auto& golden = d.golden[i];
+    if (golden.outputs.empty() || !check.usable(fmt::format("/golden/{}", i))) continue;
+    const auto [at, added] = first.emplace(golden.outputs, i);
+    if (!added)
+      check.report(fmt::format("/golden/{}/outputs", i),
+                   {fmt::format("the outputs of '{}' are those of another entry", golden.submodel),
+                    fmt::format("file '{}', also of /golden/{} for '{}'", golden.outputs, at->second,
+                                d.golden[at->second].submodel),
+                    "each entry has its own outputs",
+                    "name the outputs that were recorded with this submodel, or take the entry out"});
+  }
+}
+
 void check_shapes(Check& check) {
   const auto& d = check.d();
+  check_outputs_once(check);
   if (!check.usable("/model/vocab")) return;
   for (std::size_t i = 0; i < d.golden.size(); ++i) {
     const auto& golden = d.golden[i];
@@ -176,11 +213,12 @@ void check_shapes(Check& check) {
     bool whole = true;
     for (auto* judge : {&inputs, &outputs}) {
       const bool in = judge == &inputs;
-      const auto read = visit_file(check, in ? golden.inputs : golden.outputs,
-                                   [judge](const std::string& name, Tensor tensor) -> Status {
-                                     judge->tensor(name, tensor);
-                                     return {};
-                                   });
+      const std::string& file = in ? golden.inputs : golden.outputs;
+      const auto read = visit_file(check, file, [judge](const std::string& name, Tensor tensor) -> Status {
+        judge->tensor(name, tensor);
+        return {};
+      });
+      if (read.ok() && is_there(check, file)) judge->end();
       if (read.ok()) continue;
       whole = false;
       check.report(pointer + (in ? "/inputs" : "/outputs"),

@@ -64,6 +64,27 @@ std::vector<LintCase> shape_cases() {
       prefill_outputs("golden logits for no prompt", {"CB1202"}, {{"logits.1", logits(row(1))}}),
       prefill_outputs("a golden member nobody knows", {"CB1202"},
                       {{"logits.0", logits(row(1))}, {"lm", logits(row(1))}}),
+      prefill_outputs("golden outputs without one member", {"CB1202"}, {}),
+      prefill_inputs("golden inputs without one member", {"CB1202"}, {}),
+      prefill_outputs("golden outputs of nothing that is known", {"CB1202"}, {{"lm", logits(row(1))}}),
+      {"golden inputs and outputs in each other's place",
+       {"CB1202"},
+       [](Scene& s) {
+         add_golden_files(s);
+         std::swap(golden(s).inputs, golden(s).outputs);
+       }},
+      {"the outputs of another submodel's golden",
+       {"CB1202"},
+       [](Scene& s) {
+         add_golden_files(s);
+         golden(s).outputs = golden(s, 1).outputs;
+       }},
+      {"a golden entry twice",
+       {"CB1202"},
+       [](Scene& s) {
+         add_golden_files(s);
+         s.package.description.golden.push_back(golden(s, 1));
+       }},
       prefill_outputs("CB1202 near: logits under the tensor's own name", {},
                       {{"logits.0", Tensor::of<float>({1, 32}, row(1))}}),
       {"CB1202 near: f32 for declared bf16",
