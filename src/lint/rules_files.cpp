@@ -163,6 +163,58 @@ void check_input_unstable(Check& check) {
                       check.rule().severity);
 }
 
+using Folded = std::map<std::string, std::string, std::less<>>;  // folded path -> path
+
+/// The folders of the listed files; those longer than any system can unpack are left out.
+Folded folders_of(const Folded& files) {
+  constexpr std::size_t kLongest = 4096;
+  std::set<std::string, std::less<>> seen;
+  Folded out;
+  for (const auto& [folded, path] : files) {
+    if (path.size() > kLongest) continue;
+    for (auto at = path.rfind('/'); at != std::string::npos && at > 0; at = path.rfind('/', at - 1)) {
+      if (!seen.insert(path.substr(0, at)).second) break;
+      out.emplace(fold(path.substr(0, at)), path.substr(0, at));
+    }
+  }
+  return out;
+}
+
+/// The listed file that this path lies below, though it is there as a file.
+const std::string* file_above(const FileTree& tree, const Folded& files, std::string_view folded) {
+  for (auto at = folded.find('/'); at != std::string_view::npos; at = folded.find('/', at + 1)) {
+    const auto file = files.find(folded.substr(0, at));
+    if (file == files.end()) continue;
+    const TreeEntry* there = tree.find(file->second);
+    if (there != nullptr && there->kind == EntryKind::kFile) return &file->second;
+  }
+  return nullptr;
+}
+
+/// What is not listed is unpacked all the same, and may take the place of what is.
+void check_unlisted_collisions(Check& check, Folded files) {
+  const FileTree& tree = *check.facts().tree;
+  std::set<std::string, std::less<>> listed{check.facts().file};
+  for (const auto& file : check.d().files) listed.insert(file.path);
+  files.emplace(fold(check.facts().file), check.facts().file);
+  const Folded folders = folders_of(files);
+  for (const TreeEntry& entry : tree.entries()) {
+    if (listed.contains(entry.path) || entry.kind == EntryKind::kFolder) continue;
+    const std::string folded = fold(entry.path);
+    const std::string* other = file_above(tree, files, folded);
+    if (const auto at = files.find(folded); at != files.end()) other = &at->second;
+    if (const auto at = folders.find(folded); at != folders.end() && entry.kind == EntryKind::kFile)
+      other = &at->second;
+    if (other != nullptr)
+      check.report_in(
+          entry.path, {}, 0,
+          {fmt::format("'{}', which is not listed, takes the place of '{}' on some systems", entry.path, *other),
+           entry.path, "paths that differ in more than case or composition, each a file or a folder",
+           "take it out, or rename it"},
+          check.rule().severity);
+  }
+}
+
 void check_path_collision(Check& check) {
   for (const TreeEntry& entry : check.facts().tree->entries())
     if (entry.copies > 1)
@@ -171,7 +223,7 @@ void check_path_collision(Check& check) {
           {fmt::format("the archive holds '{}' more than once", entry.path), fmt::format("{} members", entry.copies),
            "each path once", "pack the archive anew; what was appended replaces what was there"},
           check.rule().severity);
-  std::map<std::string, std::string> first;  // folded path -> path
+  Folded first;
   each_file(check, [&](const calbin::PackageFile& file, const FileFacts&, const std::string& pointer) {
     const auto [at, added] = first.emplace(fold(file.path), file.path);
     if (!added)
@@ -188,6 +240,7 @@ void check_path_collision(Check& check) {
       above += (above.empty() ? "" : "/") + part;
     }
   });
+  check_unlisted_collisions(check, first);
 }
 
 void check_empty_file(Check& check) {

@@ -196,6 +196,33 @@ std::vector<LintCase> file_cases() {
       {"a tar that holds one path twice",
        {"CB0106"},
        [](Scene& s) { archive(s, "tar -cf archive mini.calbin && tar -rf archive mini.calbin/params/blk0.bin"); }},
+      {"an unlisted file that differs from a listed one in case only",
+       {"CB0104", "CB0106"},
+       [](Scene& s) {
+         archive(s, kTar, [](const fs::path& d) {
+           fs::create_directory(d / "Params");
+           put(d / "Params/blk0.bin", "x");
+         });
+       }},
+      {"an unlisted member below the description",
+       {"CB0104", "CB0106"},
+       [](Scene& s) {
+         archive(
+             s,
+             "tar -cf archive mini.calbin && mkdir -p o/mini.calbin/calbin.json && : >o/mini.calbin/calbin.json/x && "
+             "tar -rf archive -C o mini.calbin/calbin.json/x");
+       }},
+      {"an unlisted file named as the folder of listed ones",
+       {"CB0104", "CB0106"},
+       [](Scene& s) { archive(s, kTar, [](const fs::path& d) { put(d / "PARAMS", "x"); }); }},
+      {"CB0106 near: an unlisted file in a folder that differs in case",
+       {"CB0104"},
+       [](Scene& s) {
+         archive(s, kTar, [](const fs::path& d) {
+           fs::create_directory(d / "Params");
+           put(d / "Params/other.bin", "x");
+         });
+       }},
       {"paths that differ in Unicode composition only",
        {"CB0106"},
        [](Scene& s) {
