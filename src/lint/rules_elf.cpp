@@ -59,8 +59,19 @@ std::optional<Program> control_program(Check& check) {
 
 // ---- structure ----
 
+/// A control program listed under another role would escape the look at its structure.
+void check_program_role(Check& check) {
+  if (!check.d().ccu) return;
+  const auto* file = check.file(check.d().ccu->elf);
+  if (file != nullptr && file->role != "ccu-elf")
+    check.report("/ccu/elf", {fmt::format("ccu.elf names '{}', which is no control program", file->path),
+                              fmt::format("a file of role {}", file->role), "a file of role ccu-elf",
+                              "name the control program, or correct the file's role"});
+}
+
 void check_elf_structure(Check& check) {
-  bool any = false;
+  check_program_role(check);
+  bool any = check.d().ccu.has_value();
   for (std::size_t i = 0; i < check.d().files.size(); ++i) {
     const auto& file = check.d().files[i];
     if (!check.usable(fmt::format("/files/{}", i)) || (file.role != "ccu-elf" && file.role != "d2d-helper")) continue;

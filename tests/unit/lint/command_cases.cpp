@@ -108,6 +108,9 @@ std::vector<LintCase> structure_cases() {
       with_program("CB1003 names in a section that is not there", {"CB1003"}, set("e_shstrndx", 9)),
       with_program("CB1003 an image that is cut", {"CB1003"},
                    [](Scene& s) { ccu_image(s).resize(ccu_image(s).size() - 1); }),
+      with_program(
+          "CB1003 a parameter file in the control program's place", {"CB1003"},
+          [](Scene& s) { s.package.description.ccu->elf = "blk0"; }, unread),
       with_program("CB1003 near: an image without sections", {},
                    [](Scene& s) {
                      for (const char* field : {"e_shoff", "e_shnum", "e_shstrndx"}) elf_set(ccu_image(s), field, 0);
