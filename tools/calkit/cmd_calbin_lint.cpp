@@ -199,6 +199,19 @@ std::string waiver_path(const Options& opt) {
   return opt.waivers;
 }
 
+/// Waivers expire by this clock: a wrong setting must not turn into today.
+Status check_clock() {
+  const char* pinned = std::getenv("SOURCE_DATE_EPOCH");
+  constexpr std::uint64_t kYear9999 = 253402300799;
+  if (pinned == nullptr || *pinned == '\0') return {};
+  const auto seconds = parse_decimal_u64(pinned);
+  if (seconds && *seconds <= kYear9999) return {};
+  return Error(ErrorKind::kUsage,
+               fmt::format("SOURCE_DATE_EPOCH is '{}'; allowed: whole seconds since 1970, up to the year 9999",
+                           printable(pinned)),
+               "correct it, or unset it to judge by the clock");
+}
+
 /// Judges; with --prune-waivers also rewrites the waiver file, and judges again by what is left.
 Status judge(lint::Report& report, const Options& opt, const lint::Policy& policy,
              const std::vector<std::string>& chosen, manifest::Evidence& evidence, Streams io) {
@@ -211,6 +224,7 @@ Status judge(lint::Report& report, const Options& opt, const lint::Policy& polic
     return {};
   }
   CALKIT_TRY(auto file, lint::read_waivers(path), "reading the waivers");
+  const lint::Report unjudged = report;
   lint::judge(report, policy, chosen, &file, today);
   if (opt.prune_waivers && !report.stale.empty()) {
     const std::string text = lint::pruned(file, report);
@@ -218,6 +232,7 @@ Status judge(lint::Report& report, const Options& opt, const lint::Policy& polic
     io.err << fmt::format("{}: {} stale waiver{} taken out\n", path, report.stale.size(),
                           report.stale.size() == 1 ? "" : "s");
     CALKIT_TRY(file, lint::parse_waivers(text, path));
+    report = unjudged;
     lint::judge(report, policy, chosen, &file, today);
   }
   CALKIT_TRY(const auto input, manifest::evidence_file("waivers", path), "reading the waivers");
@@ -266,6 +281,7 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
     return Error(ErrorKind::kUsage, "a package folder, --list-rules or --explain is required",
                  "calkit calbin-lint NAME.calbin");
   if (opt.dump.wanted) return dump_canonical(opt.package, opt.dialects, opt.dump, io);
+  CALKIT_CHECK_OK(check_clock());
   CALKIT_TRY(const Outputs outputs, plan_outputs(opt, common));
   CALKIT_TRY(const auto policy, policy_of(opt));
   CALKIT_TRY(const auto chosen, lint::choose_rules(opt.select, opt.ignore));
