@@ -8,6 +8,7 @@
 #include "calkit/base/files.h"
 #include "calkit/base/hash.h"
 #include "calkit/base/json_pointer.h"
+#include "calkit/base/text.h"
 #include "dialect_parts.h"
 
 namespace calkit::embedded {
@@ -65,6 +66,10 @@ Status read_units(const Cursor& at, Mapping& out) {
   CALKIT_TRY(const auto members, units->members());
   for (const auto& [name, bytes] : members) {
     CALKIT_TRY(const auto value, bytes.as_uint(1));
+    const auto usual = parse_quantity("1 " + name).bytes;
+    if (name.ends_with("iB") && usual && *usual != value)
+      return bytes.error(fmt::format("{} of {} B", name, value),
+                         fmt::format("{} B: this unit has one meaning", *usual));
     out.units.emplace_back(name, value);
   }
   return {};

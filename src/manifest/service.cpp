@@ -19,6 +19,9 @@ Result<std::string> text_field(const Cursor& at, std::string_view key) {
   CALKIT_TRY(const Cursor field, at.at(key));
   CALKIT_TRY(std::string text, field.as_string());
   if (text.empty()) return field.error("an empty string", "a name");
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control))
+    return field.error(fmt::format("'{}'", printable(text)), "a name without control characters");
   return text;
 }
 

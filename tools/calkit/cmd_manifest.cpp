@@ -36,7 +36,8 @@ Status read_all_limits(const std::string& path) {
 
 Status read_dialect(const std::string& path) {
   CALKIT_TRY(const std::string text, read_file(path));
-  return status_of(calbin::parse_dialect(text, path));
+  CALKIT_CHECK_OK(status_of(calbin::parse_dialect(text, path)));
+  return calbin::check_dialect_targets(text, path);
 }
 
 /// The reader that the commands use has the last word: it knows what a schema cannot say.

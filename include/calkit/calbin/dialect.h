@@ -70,6 +70,9 @@ struct Dialect {
 
 /// Reads a dialect, schema calkit.dialect/1. kInput names line and key.
 Result<Dialect> parse_dialect(std::string_view yaml, std::string_view file);
+/// Every `to` is a field of calbin.json and every word of an `enum` one that this field takes. kInput names line and
+/// key.
+Status check_dialect_targets(std::string_view yaml, std::string_view file);
 /// The dialects the library ships: calkit-emu and calrt-0.7.
 Result<std::vector<Dialect>> shipped_dialects();
 /// The shipped ones and every *.yaml of `dir`, in the order of their names. kInput: two with one id and version.

@@ -50,6 +50,13 @@ TEST(ServiceManifest, IsReadFieldByField) {
   EXPECT_EQ(manifest->csr_past_current.text, "past_kv_cur_seq_len[0]");
 }
 
+TEST(ServiceManifest, NamesHoldNoControlCharacters) {
+  EXPECT_THAT(refusal(changed("architecture: qwen3", "architecture: \"qwen\\e[2J3\"")),
+              HasSubstr("control characters"));
+  EXPECT_THAT(refusal(changed("architecture: qwen3", "architecture: \"qwen\\0\"")), HasSubstr("/architecture"));
+  EXPECT_THAT(refusal(changed("prefill: demo", "prefill: \"demo\\x7f\" #")), HasSubstr("/models/prefill"));
+}
+
 TEST(ServiceManifest, OfTheDemoModelIsGood) {
   const auto manifest = read_service(CALKIT_SOURCE_DIR "/manifests/tiny-dense.yaml");
   ASSERT_TRUE(manifest.ok()) << manifest.error().message;
