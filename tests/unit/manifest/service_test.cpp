@@ -66,7 +66,7 @@ TEST(ServiceManifest, OfTheDemoModelIsGood) {
 
 TEST(ServiceManifest, ComesBackFromItsOwnYaml) {
   auto manifest = read_text(kGood).value();
-  manifest.architecture = "odd \"name\": #1\n";
+  manifest.architecture = "odd \"name\": #1";
   const auto again = read_text(to_yaml(manifest));
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(again->architecture, manifest.architecture);
