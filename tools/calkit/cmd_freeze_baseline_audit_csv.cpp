@@ -10,7 +10,7 @@ struct Options {
 };
 
 Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
-  auto evidence = manifest::start_evidence("freeze-baseline", common.argv);
+  auto evidence = manifest::start_evidence("csv-audit", common.argv);
   CALKIT_TRY(const std::string text, read_file(opt.file), "reading the table");
   CALKIT_TRY(const CsvTable table, parse_csv(text, opt.file), "reading the table");
   CALKIT_TRY(const auto audit, load::audit_csv(table, opt.file, opt.model));

@@ -24,7 +24,7 @@ Status check_out(const Options& opt) {
 
 Result<ExitCode> run(Options opt, const Common& common, Streams io) {
   CALKIT_CHECK_OK(check_out(opt));
-  auto evidence = manifest::start_evidence("freeze-baseline", common.argv);
+  auto evidence = manifest::start_evidence("baseline-product", common.argv);
   load::BenchOptions& bench = opt.product.bench;
   bench.package = opt.package;
   bench.service = opt.service;

@@ -61,7 +61,7 @@ Result<baseline::ImportReport> import(Options& opt, manifest::Evidence& evidence
 
 Result<ExitCode> run(Options opt, const Common& common, Streams io) {
   CALKIT_CHECK_OK(check(opt));
-  auto evidence = manifest::start_evidence("freeze-baseline", common.argv);
+  auto evidence = manifest::start_evidence("baseline-reference", common.argv);
   CALKIT_TRY(const auto report, import(opt, evidence));
   CALKIT_TRY(auto written, manifest::evidence_file("reference", opt.out));
   evidence.outputs.push_back(std::move(written));
