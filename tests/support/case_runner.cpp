@@ -189,12 +189,22 @@ std::string judge(const Case& test, const Outcome& got) {
   return problems;
 }
 
+/// What a case left running may still write or remove something: a folder that resists is tried again for a second.
+void remove_folder(const fs::path& dir) {
+  std::error_code busy;
+  for (int tries = 0; tries < 50; ++tries) {
+    fs::remove_all(dir, busy);
+    if (!busy) return;
+    ::usleep(20000);
+  }
+}
+
 std::string run_case(const Case& test, const fs::path& calkit) {
   for (const char* needed : {"run", "exit"})
     if (!test.sections.count(needed)) return std::string("the case has no `") + needed + ":`\n";
   const std::string name = "calkit-case-" + std::to_string(getpid());
   const fs::path base = fs::temp_directory_path() / name;
-  fs::remove_all(base);
+  remove_folder(base);
   const fs::path work = base / "work";
   fs::create_directories(work);
   const std::string prelude = "calkit() { \"" + calkit.string() + "\" \"$@\"; }\n";
@@ -210,7 +220,7 @@ std::string run_case(const Case& test, const fs::path& calkit) {
     if (check.exit_code != 0)
       problems = "check failed: exit " + std::to_string(check.exit_code) + "\n" + check.out + check.err;
   }
-  fs::remove_all(base);
+  remove_folder(base);
   return problems;
 }
 
