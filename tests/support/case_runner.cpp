@@ -207,7 +207,7 @@ std::string run_case(const Case& test, const fs::path& calkit) {
   remove_folder(base);
   const fs::path work = base / "work";
   fs::create_directories(work);
-  const std::string prelude = "calkit() { \"" + calkit.string() + "\" \"$@\"; }\n";
+  const std::string prelude = "CALKIT=\"" + calkit.string() + "\"; calkit() { \"$CALKIT\" \"$@\"; }\n";
   std::string problems;
   if (test.sections.count("setup")) {
     const Outcome setup = run_shell(work, prelude + test.sections.at("setup"), base);
