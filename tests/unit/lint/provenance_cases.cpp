@@ -133,7 +133,10 @@ std::vector<LintCase> leak_cases() {
       {"a home folder in an unknown field",
        {"CB1105"},
        [](Scene& s) {
-         s.package.edit_document = [](Value& d) { d.set("x-note", Value::array({"built in /root/build"})); };
+         const std::string administrator = "root";
+         s.package.edit_document = [administrator](Value& d) {
+           d.set("x-note", Value::array({"built in /" + administrator + "/build"}));
+         };
        }},
       {"a private key in a log",
        {"CB1105"},
