@@ -302,13 +302,7 @@ class Binder {
         return for_stmt(s, frame);
       case Stmt::kSetBlock:
         CALKIT_CHECK_OK(names(*s.target, frame));
-        return inner(
-            s, frame,
-            [&](Collector& c) {
-              c.body(s.bodies[0]);
-              c.expr(s.value.get());
-            },
-            s.value.get());
+        [[fallthrough]];
       case Stmt::kFilterBlock:
         return inner(
             s, frame,

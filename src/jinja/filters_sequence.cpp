@@ -107,24 +107,33 @@ Result<Each> mapping(Run& run, Args args) {
   });
 }
 
-Result<Var> map(Run& run, const Var& value, Args& args) {
-  struct State {
-    Var value;
-    Args args;
-    std::shared_ptr<Iterator> walk;
-    Each each;
-  };
-  auto state = std::make_shared<State>(State{value, args, nullptr, nullptr});
-  return generator(run, value, [&run, state]() -> Next {
-    if (!truth(state->value)) return std::optional<Var>();
-    if (!state->walk) {
-      CALKIT_TRY(state->each, mapping(run, state->args));
-      CALKIT_TRY(state->walk, iterate(run, state->value));
+/// A walk that begins when its first item is asked for: only then are the filter's arguments looked at.
+struct LateWalk {
+  Var value;
+  Args args;
+  std::shared_ptr<Iterator> walk = nullptr;
+  Each each = nullptr;
+
+  /// The next item; `make` gives what is done with each.
+  template <class Make>
+  Next next(Run& run, const Make& make) {
+    if (!truth(value)) return std::optional<Var>();
+    if (!walk) {
+      CALKIT_TRY(each, make(run, args));
+      CALKIT_TRY(walk, iterate(run, value));
     }
-    CALKIT_TRY(auto item, state->walk->next());
+    CALKIT_TRY(auto item, walk->next());
+    if (item) CALKIT_CHECK_OK(run.step());
+    return item;
+  }
+};
+
+Result<Var> map(Run& run, const Var& value, Args& args) {
+  auto walk = std::make_shared<LateWalk>(LateWalk{value, args});
+  return generator(run, value, [&run, walk]() -> Next {
+    CALKIT_TRY(auto item, walk->next(run, mapping));
     if (!item) return std::optional<Var>();
-    CALKIT_CHECK_OK(run.step());
-    CALKIT_TRY(auto out, state->each(*item));
+    CALKIT_TRY(auto out, walk->each(*item));
     return std::optional(std::move(out));
   });
 }
@@ -150,24 +159,13 @@ Result<Each> selection(Run& run, Args args, bool by_attribute) {
 
 template <bool kKeeps, bool kByAttribute>
 Result<Var> select(Run& run, const Var& value, Args& args) {
-  struct State {
-    Var value;
-    Args args;
-    std::shared_ptr<Iterator> walk;
-    Each each;
-  };
-  auto state = std::make_shared<State>(State{value, args, nullptr, nullptr});
-  return generator(run, value, [&run, state]() -> Next {
-    if (!truth(state->value)) return std::optional<Var>();
-    if (!state->walk) {
-      CALKIT_TRY(state->each, selection(run, state->args, kByAttribute));
-      CALKIT_TRY(state->walk, iterate(run, state->value));
-    }
+  auto walk = std::make_shared<LateWalk>(LateWalk{value, args});
+  return generator(run, value, [&run, walk]() -> Next {
+    const auto make = [](Run& r, Args own) { return selection(r, std::move(own), kByAttribute); };
     while (true) {
-      CALKIT_TRY(auto item, state->walk->next());
+      CALKIT_TRY(auto item, walk->next(run, make));
       if (!item) return std::optional<Var>();
-      CALKIT_CHECK_OK(run.step());
-      CALKIT_TRY(const auto passes, state->each(*item));
+      CALKIT_TRY(const auto passes, walk->each(*item));
       if (truth(passes) == kKeeps) return item;
     }
   });
