@@ -16,7 +16,8 @@
 namespace calkit {
 namespace {
 
-constexpr std::size_t kPiece = 256 << 10;  // stays in the cache between read and hash
+constexpr std::size_t kPiece = 256 << 10;         // stays in the cache between read and hash
+constexpr std::uint64_t kWorthAThread = 1 << 20;  // bytes that take longer to hash than a thread takes to start
 
 /// Adds up what all threads have done and tells it, one at a time.
 class Meter {
@@ -109,11 +110,12 @@ Result<TreeDigests> FileTree::hash(std::span<const std::string> paths, const Has
           source_->hash(*jobs[i].entry, jobs[i].place, [&meter](std::uint64_t bytes) { return meter.add(bytes); });
     }
   };
-  const unsigned most = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned cores = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t most = std::min<std::size_t>({cores, jobs.size(), 1 + total / kWorthAThread});
   {
     std::vector<std::jthread> helpers;
     try {
-      while (helpers.size() + 1 < std::min<std::size_t>(most, jobs.size())) helpers.emplace_back(work);
+      while (helpers.size() + 1 < most) helpers.emplace_back(work);
     } catch (const std::system_error&) {  // no more threads to have: those that started do the work
     }
     work();

@@ -233,7 +233,7 @@ Result<Dialect> parse_dialect(std::string_view yaml, std::string_view file) {
   return out;
 }
 
-Result<std::vector<Dialect>> shipped_dialects() {
+const Result<std::vector<Dialect>>& shipped_dialects() {
   static const Result<std::vector<Dialect>> parsed = parse_shipped();
   return parsed;
 }

@@ -84,9 +84,10 @@ Status check_paths(const FileTree& tree) {
 
 Result<Package> Package::open(std::shared_ptr<const FileTree> tree) {
   CALKIT_CHECK_OK(check_paths(*tree));
-  CALKIT_TRY(const auto dialects, shipped_dialects());
+  const auto& dialects = shipped_dialects();
+  if (!dialects.ok()) return dialects.error();
   CALKIT_TRY(auto canonical,
-             translate([&](std::string_view file) { return tree->read(file); }, dialects, tree->name()));
+             translate([&](std::string_view file) { return tree->read(file); }, *dialects, tree->name()));
   Package out;
   CALKIT_TRY(out.description_, describe(canonical, tree->name()));
   out.digest_ = canonical.file_digest;

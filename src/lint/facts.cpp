@@ -65,9 +65,9 @@ Result<std::shared_ptr<const FileTree>> open_tree(const Inputs& inputs) {
 
 /// The description in the canonical form, whatever dialect it is written in. Fails only for a bad dialect file; what is
 /// wrong with the package becomes `unreadable`.
-Status read_canonical(Facts& facts) {
-  const auto& dir = facts.inputs.dialects;
-  CALKIT_TRY(const auto dialects, dir.empty() ? calbin::shipped_dialects() : calbin::dialects_with(dir));
+Status read_canonical(Facts& facts, const Result<std::vector<calbin::Dialect>>& known) {
+  if (!known.ok()) return known.error();
+  const auto& dialects = *known;
   for (const auto& dialect : dialects)
     if (facts.tree->find(dialect.file) != nullptr) facts.file = dialect.file;
   auto canonical = calbin::translate([&](std::string_view name) { return facts.tree->read(name); }, dialects, {},
@@ -145,7 +145,9 @@ Result<Facts> gather(const Inputs& inputs) {
     CALKIT_TRY(facts.baseline, manifest::read_baseline_facts(*inputs.baseline), "reading --baseline");
   }
   CALKIT_TRY(facts.tree, open_tree(inputs), fmt::format("opening the package {}", inputs.package.string()));
-  CALKIT_CHECK_OK(read_canonical(facts));
+  const auto& dir = inputs.dialects;
+  CALKIT_CHECK_OK(dir.empty() ? read_canonical(facts, calbin::shipped_dialects())
+                              : read_canonical(facts, calbin::dialects_with(dir)));
   if (facts.unreadable) return facts;
   facts.reading = calbin::read_description(Cursor(*facts.document, facts.file));
   facts.schema_known = facts.document->is_object();

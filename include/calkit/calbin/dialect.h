@@ -74,7 +74,7 @@ Result<Dialect> parse_dialect(std::string_view yaml, std::string_view file);
 /// key.
 Status check_dialect_targets(std::string_view yaml, std::string_view file);
 /// The dialects the library ships: calkit-emu and calrt-0.7.
-Result<std::vector<Dialect>> shipped_dialects();
+const Result<std::vector<Dialect>>& shipped_dialects();
 /// The shipped ones and every *.yaml of `dir`, in the order of their names. kInput: two with one id and version.
 Result<std::vector<Dialect>> dialects_with(const std::filesystem::path& dir);
 

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Dialect calrt() {
-  const auto all = shipped_dialects();
+  const auto& all = shipped_dialects();
   EXPECT_TRUE(all.ok()) << (all.ok() ? "" : all.error().message);
   return all->at(1);
 }
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadDialect{DIALECT_HEAD "map:\n  - {from: /a/*/n, to: /b/*/n, parse: key}\n", "ends in `*`"}));
 
 TEST(Dialects, ShippedOnesAreSoundAndTellApartWhatIsAssumed) {
-  const auto all = shipped_dialects();
+  const auto& all = shipped_dialects();
   ASSERT_TRUE(all.ok()) << all.error().message;
   ASSERT_EQ(all->size(), 2u);
   EXPECT_EQ((*all)[0].id, "calkit-emu");
@@ -165,7 +165,7 @@ TEST(Dialects, ShippedOnesAreSoundAndTellApartWhatIsAssumed) {
 // --- which one fits ------------------------------------------------------------------------------------------------
 
 TEST(DialectChoice, ExactlyOneMayFit) {
-  const auto all = shipped_dialects();
+  const auto& all = shipped_dialects();
   ASSERT_TRUE(all.ok());
   const auto emu = translate(folder({{"calbin.json", "{\"schema\": 1}"}}), *all);
   ASSERT_TRUE(emu.ok());
@@ -192,7 +192,7 @@ TEST(DialectChoice, ExactlyOneMayFit) {
 }
 
 TEST(DialectChoice, AFaultInTheOnlyDescriptionIsToldAsSuch) {
-  const auto all = shipped_dialects();
+  const auto& all = shipped_dialects();
   const auto twice = translate(folder({{"model_info.json", "{\"models\": [],\n\"models\": []}"}}), *all);
   ASSERT_FALSE(twice.ok());
   EXPECT_THAT(twice.error().message, HasSubstr("model_info.json:2"));
@@ -333,7 +333,7 @@ TEST(DialectPage, ItsWalkThroughGivesWhatItSays) {
   const auto dialect = parse_dialect(block_of(*page, "# dialect: acme-1.yaml\n"), "acme-1.yaml");
   ASSERT_TRUE(dialect.ok()) << dialect.error().message;
   const std::string theirs = block_of(*page, "# file: acme.yaml\n");
-  const auto all = shipped_dialects();
+  const auto& all = shipped_dialects();
   const auto out = translate(folder({{"acme.yaml", theirs}}), {all->at(0), all->at(1), *dialect});
   ASSERT_TRUE(out.ok()) << out.error().message;
   EXPECT_THAT(out->unmapped, IsEmpty());
@@ -464,7 +464,7 @@ TEST(DialectSource, TellsPointerLineColumnAndRawTextOfWhatIsThereAndOfWhatIsNot)
 }
 
 TEST(DialectSource, TheCanonicalFileIsItsOwnSource) {
-  const auto all = shipped_dialects();
+  const auto& all = shipped_dialects();
   const auto out = translate(json("{\n \"schema\": 1,\n \"limits\": {\"slots\": 2}}"), all->at(0));
   EXPECT_EQ(out.source("/limits/slots").pointer, "/limits/slots");
   EXPECT_EQ(out.source("/limits/slots").line, 3u);
