@@ -5,76 +5,14 @@
 #include <utility>
 
 #include "calkit/base/document.h"
-#include "calkit/base/hash.h"
 #include "calkit/hf/spec.h"
+#include "calkit/model/graph.h"
 #include "calkit/onnx/io.h"
 
 namespace calkit::compile {
 namespace {
 
-constexpr const char* kContract = "contract.json";
-
-struct NamedFile {
-  std::string file, sha256;
-};
-
-/// The fields of contract.json (schema calkit.onnx-contract/1) that pack depends on.
-struct Contract {
-  std::string path;
-  hf::ModelSpec spec;
-  DType dtype = DType::kF32;
-  NamedFile prefill, decode, weights;
-  std::string config_sha256;
-};
-
-Result<std::string> bare_digest(const Cursor& at) {
-  CALKIT_TRY(std::string text, at.string("sha256"));
-  if (text.starts_with("sha256:")) text = text.substr(7);
-  return text;
-}
-
-Result<NamedFile> named_file(const Cursor& root, std::string_view key) {
-  CALKIT_TRY(const Cursor at, root.at(key));
-  NamedFile out;
-  CALKIT_TRY(out.file, at.string("file"));
-  CALKIT_TRY(out.sha256, bare_digest(at));
-  return out;
-}
-
-Result<Contract> read_contract(const std::filesystem::path& dir) {
-  CALKIT_TRY(const Value document, read_json(dir / kContract), "reading the contract of the exported graphs");
-  const Cursor root(document, (dir / kContract).string());
-  CALKIT_TRY(const Cursor schema, root.at("schema"));
-  CALKIT_TRY(const std::string word, schema.as_word({"calkit.onnx-contract/1"}));
-  Contract out;
-  out.path = root.file();
-  CALKIT_TRY(const Cursor dtype, root.at("dtype"));
-  CALKIT_TRY(const std::string dtype_word, dtype.as_word({"f32", "bf16"}));
-  out.dtype = *dtype_from_name(dtype_word);
-  CALKIT_TRY(const Cursor config, root.at("config"));
-  CALKIT_TRY(out.spec, hf::parse_spec(config));
-  CALKIT_TRY(out.prefill, named_file(root, "prefill"));
-  CALKIT_TRY(out.decode, named_file(root, "decode"));
-  CALKIT_TRY(out.weights, named_file(root, "weights"));
-  CALKIT_TRY(const Cursor inputs, root.at("inputs"));
-  CALKIT_TRY(const auto items, inputs.items());
-  for (const Cursor& item : items) {
-    CALKIT_TRY(const std::string file, item.string("file"));
-    if (file != "config.json") continue;
-    CALKIT_TRY(out.config_sha256, bare_digest(item));
-  }
-  if (out.config_sha256.empty()) return inputs.error("no config.json", "an entry for config.json");
-  return out;
-}
-
-Status check_hash(const Root& root, const NamedFile& named) {
-  CALKIT_TRY(const FileDigest found, hash_file(root, named.file));
-  if (found.sha256 != named.sha256)
-    return input_error((root.path() / named.file).string(), "sha256", found.sha256,
-                       named.sha256 + ", as contract.json says",
-                       "the file is not the one that was exported; export the model again");
-  return {};
-}
+using model::Contract;
 
 Status check_same_model(const Contract& contract, const frozen::ModelSource& source) {
   const char* hint = "freeze a baseline of the model that was exported, or export the model that was frozen";
@@ -84,6 +22,12 @@ Status check_same_model(const Contract& contract, const frozen::ModelSource& sou
   if (!(hf::to_value(contract.spec) == hf::to_value(source.spec)))
     return input_error(contract.path, "/config", "an architecture that differs from the frozen one",
                        "the baseline's own config.json", hint);
+  if (contract.spec.experts)
+    return input_error(contract.path, "/config", fmt::format("{} experts", contract.spec.experts->count),
+                       "a model without experts", "packages of mixtures of experts cannot be made yet");
+  if (contract.fixed_axes)
+    return input_error(contract.path, "/axes", "axes that are numbers", "dynamic axes; a package states its own limits",
+                       "export again without --batch, --seq and --past");
   if (contract.config_sha256 != source.config_sha256)
     return input_error(contract.path, "config.json sha256", contract.config_sha256,
                        source.config_sha256 + ", as the baseline has it", hint);
@@ -124,24 +68,23 @@ Result<onnx::Model> load_graph(const std::filesystem::path& path) {
 
 Result<Inputs> read_inputs(const std::filesystem::path& onnx_dir, const std::filesystem::path& baseline) {
   Inputs out;
-  CALKIT_TRY(const Contract contract, read_contract(onnx_dir));
+  CALKIT_TRY(const Contract contract, model::read_contract(onnx_dir));
   CALKIT_CHECK_OK(frozen::require_verified(baseline), "reading --baseline");
   CALKIT_TRY(out.source, frozen::read_model_source(baseline), "reading --baseline");
   CALKIT_CHECK_OK(check_same_model(contract, out.source));
   CALKIT_CHECK_OK(check_targets(contract, out.source));
   CALKIT_TRY(out.reference, frozen::read_reference(baseline), "reading --baseline");
   CALKIT_CHECK_OK(check_reference(out.reference, contract.spec.vocab));
+  CALKIT_CHECK_OK(model::check_contract_files(onnx_dir, contract));
+  CALKIT_TRY(out.prefill, load_graph(onnx_dir / contract.prefill_file));
+  CALKIT_TRY(out.decode, load_graph(onnx_dir / contract.decode_file));
   CALKIT_TRY(const Root root, Root::open(onnx_dir));
-  for (const NamedFile* named : {&contract.prefill, &contract.decode, &contract.weights})
-    CALKIT_CHECK_OK(check_hash(root, *named));
-  CALKIT_TRY(out.prefill, load_graph(onnx_dir / contract.prefill.file));
-  CALKIT_TRY(out.decode, load_graph(onnx_dir / contract.decode.file));
-  CALKIT_TRY(out.weights, root.map(contract.weights.file));
-  out.weights_file = contract.weights.file;
+  CALKIT_TRY(out.weights, root.map(contract.weights_file));
+  out.weights_file = contract.weights_file;
   out.spec = contract.spec;
   out.dtype = contract.dtype;
-  out.prefill_sha256 = contract.prefill.sha256;
-  out.decode_sha256 = contract.decode.sha256;
+  out.prefill_sha256 = contract.prefill_sha256;
+  out.decode_sha256 = contract.decode_sha256;
   return out;
 }
 

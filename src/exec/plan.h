@@ -19,9 +19,9 @@ void use_gated_units(onnx::Graph& graph);
 /// Add of a constant vector to a calkit:MatMulNT that nobody else reads becomes its third operand.
 void use_biases(onnx::Graph& graph);
 
-/// The nodes of all experts of a layer, as model/graph.h describes them, become one calkit:Experts. Needs the two
-/// rewrites above to have run. A layer of another form stays as it is.
-void use_experts(onnx::Graph& graph);
+/// The experts of a layer, as model/graph.h describes them, become one calkit:Experts over views of their matrices.
+/// Needs use_gated_units() to have run. A layer of another form stays as it is; its stacks become whole tensors.
+Status use_experts(onnx::Graph& graph);
 
 /// One layer's cache in a decode graph: graph inputs, and the prefill outputs that fill them.
 struct LayerCache {

@@ -274,7 +274,7 @@ Result<Session> Session::create(onnx::Model model, const SessionOptions& options
   use_weights_as_stored(state->model.graph);
   use_gated_units(state->model.graph);
   use_biases(state->model.graph);
-  use_experts(state->model.graph);
+  CALKIT_CHECK_OK(use_experts(state->model.graph));
   CALKIT_CHECK_OK(state->take_initializers());
   CALKIT_CHECK_OK(state->plan());
   state->report_packed();

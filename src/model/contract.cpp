@@ -59,12 +59,30 @@ Value graph_value(const NamedDigest& file, const onnx::Model& model) {
   return out;
 }
 
-Value axes_value() {
-  const auto axis = [](const char* text) { return Value::object({{"meaning", text}, {"varies", true}}); };
-  return Value::object({{"B", axis("sequences in the batch, 1 or more")},
-                        {"S", axis("tokens of the longest row of a prefill, 1 or more")},
-                        {"P", axis("tokens already in the cache, equal for all rows of a decode step")},
-                        {"P+1", axis("P and the new token")}});
+Value axes_value(const FixedAxes& fixed) {
+  const auto axis = [](const char* text, const std::optional<std::int64_t>& number) {
+    Value out = Value::object({{"meaning", text}, {"varies", !number}});
+    if (number) out.set("value", *number);
+    return out;
+  };
+  std::optional<std::int64_t> present;
+  if (fixed.past) present = *fixed.past + 1;
+  return Value::object({{"B", axis("sequences in the batch, 1 or more", fixed.batch)},
+                        {"S", axis("tokens of the longest row of a prefill, 1 or more", fixed.tokens)},
+                        {"P", axis("tokens already in the cache, equal for all rows of a decode step", fixed.past)},
+                        {"P+1", axis("P and the new token", present)}});
+}
+
+Value axis_value(const std::optional<std::int64_t>& fixed, const char* symbol) {
+  return fixed ? Value(*fixed) : Value(symbol);
+}
+
+Value weights_value(const NamedDigest& file) {
+  if (!file.digest.sha256.empty()) return file_value(file);
+  return Value::object({{"file", file.name},
+                        {"sha256", Value()},
+                        {"bytes", file.digest.bytes},
+                        {"reason", "exported from the config alone, without weights"}});
 }
 
 Result<std::string> digest(const Cursor& at) {
@@ -92,6 +110,13 @@ Result<Contract> parse_contract(const Cursor& root) {
   CALKIT_CHECK_OK(root.only({"schema", "dtype", "opset", "axes", "prefill", "decode", "weights", "logits", "kv", "spec",
                              "config", "inputs", "env"}));
   Contract out;
+  out.path = root.file();
+  CALKIT_TRY(const Cursor axes, root.at("axes"));
+  CALKIT_TRY(const auto known_axes, axes.members());
+  for (const auto& [axis, at] : known_axes) {
+    CALKIT_TRY(const bool varies, at.boolean("varies"));
+    out.fixed_axes = out.fixed_axes || !varies;
+  }
   CALKIT_TRY(const Cursor dtype, root.at("dtype"));
   CALKIT_TRY(const std::string dtype_text, dtype.as_word({"f32", "bf16"}));
   out.dtype = *dtype_from_name(dtype_text);
@@ -106,6 +131,8 @@ Result<Contract> parse_contract(const Cursor& root) {
   CALKIT_TRY(const Cursor decode, root.at("decode"));
   CALKIT_CHECK_OK(file_entry(decode, out.decode_file, out.decode_sha256));
   CALKIT_TRY(const Cursor weights, root.at("weights"));
+  if (const Value* sha256 = weights.value().find("sha256"); sha256 != nullptr && sha256->is_null())
+    return weights.error("graphs without weights", "graphs with theirs", "export again from the checkpoint");
   CALKIT_CHECK_OK(file_entry(weights, out.weights_file, out.weights_sha256));
   CALKIT_TRY(const Cursor inputs, root.at("inputs"));
   CALKIT_TRY(const auto items, inputs.items());
@@ -125,25 +152,27 @@ Value contract_value(const ContractParts& parts) {
   const std::string dtype(dtype_name(parts.dtype));
   Value inputs = Value::array();
   for (const NamedDigest& input : parts.inputs) inputs.push(file_value(input));
-  return Value::object({{"schema", kSchema},
-                        {"dtype", dtype},
-                        {"opset", parts.prefill.opsets.at("")},
-                        {"axes", axes_value()},
-                        {"prefill", graph_value(parts.prefill_file, parts.prefill)},
-                        {"decode", graph_value(parts.decode_file, parts.decode)},
-                        {"weights", file_value(parts.weights_file)},
-                        {"logits", Value::object({{"of", "each row's last valid token"},
-                                                  {"shape", Value::array({"B", spec.vocab})},
-                                                  {"dtype", dtype},
-                                                  {"softmax", false}})},
-                        {"kv", Value::object({{"layers", spec.layers},
-                                              {"shape", Value::array({"B", spec.kv_heads, "tokens", spec.head_dim})},
-                                              {"dtype", dtype},
-                                              {"bytes_per_token", hf::kv_bytes_per_token(spec, parts.dtype)}})},
-                        {"spec", hf::to_value(spec)},
-                        {"config", parts.config},
-                        {"inputs", std::move(inputs)},
-                        {"env", Value::object({{"calkit", calkit_version()}})}});
+  return Value::object(
+      {{"schema", kSchema},
+       {"dtype", dtype},
+       {"opset", parts.prefill.opsets.at("")},
+       {"axes", axes_value(parts.fixed)},
+       {"prefill", graph_value(parts.prefill_file, parts.prefill)},
+       {"decode", graph_value(parts.decode_file, parts.decode)},
+       {"weights", weights_value(parts.weights_file)},
+       {"logits", Value::object({{"of", "each row's last valid token"},
+                                 {"shape", Value::array({axis_value(parts.fixed.batch, "B"), spec.vocab})},
+                                 {"dtype", dtype},
+                                 {"softmax", false}})},
+       {"kv", Value::object({{"layers", spec.layers},
+                             {"shape", Value::array({axis_value(parts.fixed.batch, "B"), spec.kv_heads, "tokens",
+                                                     spec.head_dim})},
+                             {"dtype", dtype},
+                             {"bytes_per_token", hf::kv_bytes_per_token(spec, parts.dtype)}})},
+       {"spec", hf::to_value(spec)},
+       {"config", parts.config},
+       {"inputs", std::move(inputs)},
+       {"env", Value::object({{"calkit", calkit_version()}})}});
 }
 
 Result<Contract> read_contract(const std::filesystem::path& onnx_dir) {

@@ -15,7 +15,9 @@ struct ContractParts {
   DType dtype;
   const onnx::Model& prefill;
   const onnx::Model& decode;
-  NamedDigest prefill_file, decode_file, weights_file;
+  FixedAxes fixed;
+  NamedDigest prefill_file, decode_file;
+  NamedDigest weights_file;         ///< without a digest: left out
   Value config;                     ///< config.json itself
   std::vector<NamedDigest> inputs;  ///< config.json first, then the weight files
 };

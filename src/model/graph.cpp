@@ -20,8 +20,8 @@ constexpr std::int64_t kOpset = 23, kIrVersion = 11;
 
 class Recipe {
  public:
-  Recipe(const hf::ModelSpec& spec, Phase phase, DType dtype, onnx::Graph& graph)
-      : spec_(spec), phase_(phase), type_(onnx::from_dtype(dtype)), graph_(graph), add_(graph) {}
+  Recipe(const hf::ModelSpec& spec, Phase phase, DType dtype, const FixedAxes& fixed, onnx::Graph& graph)
+      : spec_(spec), phase_(phase), type_(onnx::from_dtype(dtype)), fixed_(fixed), graph_(graph), add_(graph) {}
 
   void build() {
     constants();
@@ -50,7 +50,7 @@ class Recipe {
     if (phase_ == Phase::kPrefill) list("axes.last", {-1});
     list("axes.two", {2});
     if (phase_ == Phase::kDecode) list("axes.one", {1});
-    if (spec_.experts) add_expert_constants(add_, spec_, type_);
+    if (spec_.experts) add_expert_constants(add_, spec_);
   }
 
   // cos and sin [B, S, D/2] of all layers; angles are float32 in every graph, as Transformers has them. YaRN scales
@@ -147,17 +147,22 @@ class Recipe {
   void inputs_and_outputs() {
     const bool decode = phase_ == Phase::kDecode;
     const onnx::ElementType ids = onnx::from_dtype(DType::kI64);
-    const Dim b = Dim::symbol("B"), s = decode ? Dim::of(1) : Dim::symbol("S");
-    const auto cache = [&](const char* symbol) {
-      return std::vector<Dim>{b, Dim::of(spec_.kv_heads), Dim::symbol(symbol), Dim::of(spec_.head_dim)};
+    const auto axis = [](const std::optional<std::int64_t>& fixed, const char* symbol) {
+      return fixed ? Dim::of(*fixed) : Dim::symbol(symbol);
+    };
+    const Dim b = axis(fixed_.batch, "B"), s = decode ? Dim::of(1) : axis(fixed_.tokens, "S");
+    const Dim past = axis(fixed_.past, "P");
+    const Dim present = !decode ? s : fixed_.past ? Dim::of(*fixed_.past + 1) : Dim::symbol("P+1");
+    const auto cache = [&](const Dim& tokens) {
+      return std::vector<Dim>{b, Dim::of(spec_.kv_heads), tokens, Dim::of(spec_.head_dim)};
     };
     graph_.inputs = {{"token_ids", ids, {{b, s}}}, {"position_ids", ids, {{b, s}}}};
     if (!decode) graph_.inputs.push_back({"last_index", ids, {{b}}});
     graph_.outputs = {{"logits", type_, {{b, Dim::of(spec_.vocab)}}}};
     for (std::int64_t layer = 0; layer < spec_.layers; ++layer) {
       for (const char* part : {"key", "value"}) {
-        if (decode) graph_.inputs.push_back({fmt::format("past_{}.{}", part, layer), type_, cache("P")});
-        graph_.outputs.push_back({fmt::format("present_{}.{}", part, layer), type_, cache(decode ? "P+1" : "S")});
+        if (decode) graph_.inputs.push_back({fmt::format("past_{}.{}", part, layer), type_, cache(past)});
+        graph_.outputs.push_back({fmt::format("present_{}.{}", part, layer), type_, cache(present)});
       }
     }
   }
@@ -165,19 +170,20 @@ class Recipe {
   const hf::ModelSpec& spec_;
   Phase phase_;
   onnx::ElementType type_;
+  FixedAxes fixed_;
   onnx::Graph& graph_;
   GraphBuilder add_;
 };
 
 }  // namespace
 
-onnx::Model build_structure(const hf::ModelSpec& spec, Phase phase, DType dtype) {
+onnx::Model build_structure(const hf::ModelSpec& spec, Phase phase, DType dtype, const FixedAxes& fixed) {
   onnx::Model model;
   model.ir_version = kIrVersion;
   model.opsets[""] = kOpset;
   model.producer_name = "calkit";
   model.graph.name = phase == Phase::kPrefill ? "prefill" : "decode";
-  Recipe(spec, phase, dtype, model.graph).build();
+  Recipe(spec, phase, dtype, fixed, model.graph).build();
   return model;
 }
 

@@ -9,58 +9,15 @@ using onnx::attr;
 
 constexpr onnx::ElementType kFloat = 1;
 
-// The rows of `tokens` that chose expert `number` go through its MLP and are added to `sum`.
-std::string add_expert(GraphBuilder& add, std::int64_t layer, std::int64_t number, const std::string& tokens,
-                       const std::string& sum) {
-  const std::string hf = fmt::format("model.layers.{}.mlp.experts.{}.", layer, number);
-  const std::string router = fmt::format("layer.{}.", layer);
-  const std::string ours = fmt::format("layer.{}.expert.{}.", layer, number);
-  add.node("Equal", {router + "router_experts", fmt::format("expert.{}", number)}, ours + "chosen");
-  add.node("NonZero", {ours + "chosen"}, ours + "where");
-  add.node("Gather", {ours + "where", "expert.axis"}, ours + "rows", {attr("axis", std::int64_t{0})});
-  add.node("Gather", {tokens, ours + "rows"}, ours + "in", {attr("axis", std::int64_t{0})});
-  const std::string gate = add.linear(ours + "in", hf + "gate_proj.weight", "", ours + "gate_proj", ours + "gate");
-  const std::string up = add.linear(ours + "in", hf + "up_proj.weight", "", ours + "up_proj", ours + "up");
-  const std::string gated = add.gated(gate, up, ours);
-  add.linear(gated, hf + "down_proj.weight", "", ours + "down_proj", ours + "down");
-  add.node("Transpose", {ours + "where"}, ours + "pairs", {attr("perm", std::vector<std::int64_t>{1, 0})});
-  add.node("GatherND", {router + "router_weights", ours + "pairs"}, ours + "weight");
-  add.node("Unsqueeze", {ours + "weight", "expert.column"}, ours + "weight_column");
-  add.node("Mul", {ours + "down", ours + "weight_column"}, ours + "weighted");
-  add.node("Unsqueeze", {ours + "rows", "expert.column"}, ours + "rows_column");
-  return add.node("ScatterND", {sum, ours + "rows_column", ours + "weighted"}, ours + "sum",
-                  {attr("reduction", std::string("add"))});
-}
-
-}  // namespace
-
-void add_expert_constants(GraphBuilder& add, const hf::ModelSpec& spec, onnx::ElementType type) {
-  const auto numbers = [](std::vector<std::int64_t> values) {
-    return Tensor::of({static_cast<std::int64_t>(values.size())}, values);
-  };
-  for (std::int64_t number = 0; number < spec.experts->count; ++number)
-    add.constant(fmt::format("expert.{}", number), Tensor::of<std::int64_t>({}, {number}));
-  add.constant("expert.axis", Tensor::of<std::int64_t>({}, {0}));
-  add.constant("expert.column", numbers({1}));
-  add.constant("expert.per_token", numbers({spec.experts->per_token}));
-  add.constant("expert.tokens_shape", numbers({-1, spec.hidden}));
-  add.constant("expert.zero",
-               type == kFloat ? Tensor::of<float>({}, {0.0f}) : Tensor::of<BF16>({}, std::vector<BF16>(1)));
-  if (spec.experts->norm_topk) add.constant("expert.last_axis", numbers({-1}));
-}
-
-std::string add_experts(GraphBuilder& add, const hf::ModelSpec& spec, onnx::ElementType type, std::int64_t layer,
-                        const std::string& x) {
-  const std::string ours = fmt::format("layer.{}.", layer), router = ours + "router_";
-  const bool cast = type != kFloat;
-  const std::string tokens = add.node("Reshape", {x, "expert.tokens_shape"}, ours + "tokens");
-  std::string scores =
-      add.linear(tokens, fmt::format("model.layers.{}.mlp.gate.weight", layer), "", ours + "router", router + "logits");
+/// Which experts each row of `tokens` takes, and their weights: the names that follow `prefix`, "layer.I.router_".
+void add_router(GraphBuilder& add, const hf::ModelSpec& spec, onnx::ElementType type, const std::string& weight,
+                const std::string& tokens, const std::string& ours) {
+  const std::string router = ours + "router_", weights = router + "weights";
+  const bool cast = type != kFloat, scaled = spec.experts->norm_topk;
+  std::string scores = add.linear(tokens, weight, "", ours + "router", router + "logits");
   if (cast) scores = add.node("Cast", {scores}, router + "logits_f32", {attr("to", std::int64_t{kFloat})});
   add.node("Softmax", {scores}, router + "probabilities", {attr("axis", std::int64_t{-1})});
-  const std::string weights = router + "weights";
   const std::string wide = cast ? weights + "_f32" : weights;
-  const bool scaled = spec.experts->norm_topk;
   const std::string chosen = scaled ? router + "chosen" : wide;
   add.nodes("TopK", {router + "probabilities", "expert.per_token"}, {chosen, router + "experts"},
             {attr("axis", std::int64_t{-1})});
@@ -69,13 +26,50 @@ std::string add_experts(GraphBuilder& add, const hf::ModelSpec& spec, onnx::Elem
     add.node("Div", {chosen, router + "total"}, wide);
   }
   if (cast) add.node("Cast", {wide}, weights, {attr("to", std::int64_t{type})});
+}
 
-  add.node("Shape", {tokens}, ours + "tokens_extent");
-  std::string sum = add.node("Expand", {"expert.zero", ours + "tokens_extent"}, ours + "experts_zero");
-  for (std::int64_t number = 0; number < spec.experts->count; ++number)
-    sum = add_expert(add, layer, number, tokens, sum);
+/// Each row by the matrices of the experts that it takes: weights [E, N, K], x [T, 1 or k, K, 1] -> [T, k, N, 1].
+std::string grouped(GraphBuilder& add, const std::string& weight, const std::string& experts, const std::string& x,
+                    const std::string& output) {
+  const std::string taken = add.node("Gather", {weight, experts}, output + "_weights", {attr("axis", std::int64_t{0})});
+  return add.node("MatMul", {taken, x}, output);
+}
+
+}  // namespace
+
+void add_expert_constants(GraphBuilder& add, const hf::ModelSpec& spec) {
+  const auto numbers = [](std::vector<std::int64_t> values) {
+    return Tensor::of({static_cast<std::int64_t>(values.size())}, values);
+  };
+  add.constant("expert.tokens_shape", numbers({-1, spec.hidden}));
+  add.constant("expert.per_token", numbers({spec.experts->per_token}));
+  if (spec.experts->norm_topk) add.constant("expert.last_axis", numbers({-1}));
+  add.constant("expert.column_axes", numbers({1, 3}));
+  add.constant("expert.column", numbers({3}));
+  add.constant("expert.weight_column", numbers({2}));
+  add.constant("expert.choices", numbers({1}));
+}
+
+std::string add_experts(GraphBuilder& add, const hf::ModelSpec& spec, onnx::ElementType type, std::int64_t layer,
+                        const std::string& x) {
+  const std::string ours = fmt::format("layer.{}.", layer), router = ours + "router_";
+  const std::string stored = fmt::format("model.layers.{}.mlp.", layer), stack = stored + "experts.";
+  const std::string tokens = add.node("Reshape", {x, "expert.tokens_shape"}, ours + "tokens");
+  add_router(add, spec, type, stored + "gate.weight", tokens, ours);
+
+  const std::string column = add.node("Unsqueeze", {tokens, "expert.column_axes"}, ours + "dispatched");
+  const std::string experts = router + "experts";
+  const std::string gate = grouped(add, stack + "gate_proj.weight", experts, column, ours + "experts_gate");
+  const std::string up = grouped(add, stack + "up_proj.weight", experts, column, ours + "experts_up");
+  const std::string gated = add.gated(gate, up, ours + "experts_");
+  const std::string down = grouped(add, stack + "down_proj.weight", experts, gated, ours + "experts_down");
+
+  add.node("Squeeze", {down, "expert.column"}, ours + "answers");
+  add.node("Unsqueeze", {router + "weights", "expert.weight_column"}, ours + "weight_column");
+  add.node("Mul", {ours + "answers", ours + "weight_column"}, ours + "weighted");
+  add.node("ReduceSum", {ours + "weighted", "expert.choices"}, ours + "combined", {attr("keepdims", std::int64_t{0})});
   add.node("Shape", {x}, ours + "mlp_extent");
-  return add.node("Reshape", {sum, ours + "mlp_extent"}, ours + "mlp_out");
+  return add.node("Reshape", {ours + "combined", ours + "mlp_extent"}, ours + "mlp_out");
 }
 
 }  // namespace calkit::model

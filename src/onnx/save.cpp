@@ -14,41 +14,47 @@
 namespace calkit::onnx {
 namespace {
 
-constexpr std::uint64_t kAlignment = 4096;
 constexpr std::size_t kPieceElements = 1u << 20;
 constexpr std::uint64_t kMaxModelBytes = (2ull << 30) - 1;
 
 Status pad_to_alignment(StagedFile& file) {
-  static constexpr std::byte kZeros[kAlignment] = {};
-  const std::uint64_t over = file.size() % kAlignment;
+  static constexpr std::byte kZeros[kExternalAlignment] = {};
+  const std::uint64_t over = file.size() % kExternalAlignment;
   if (over == 0) return {};
-  return file.write(std::span(kZeros, static_cast<std::size_t>(kAlignment - over)));
+  return file.write(std::span(kZeros, static_cast<std::size_t>(kExternalAlignment - over)));
 }
 
-/// Hands the bytes of a tensor, in the type that the initialiser states, to `sink` in pieces: a widened weight never
+using Sink = std::function<Status(std::span<const std::byte>)>;
+
+Status stream_as(const Tensor& data, DType dtype, const Sink& sink) {
+  const std::size_t unit = dtype_bytes(data.dtype());
+  for (std::size_t at = 0; at < data.elements(); at += kPieceElements) {
+    if (interrupted()) return interrupted_error();
+    const std::size_t count = std::min(kPieceElements, data.elements() - at);
+    if (data.dtype() == dtype) {
+      CALKIT_CHECK_OK(sink(std::span(data.raw() + at * unit, count * unit)));
+      continue;
+    }
+    const Tensor piece =
+        Tensor::borrow(data.dtype(), {static_cast<std::int64_t>(count)}, data.raw() + at * unit, nullptr);
+    CALKIT_TRY(const Tensor converted, convert(piece, dtype));
+    CALKIT_CHECK_OK(sink(std::span(converted.raw(), converted.bytes())));
+  }
+  return {};
+}
+
+/// Hands the bytes of a tensor, in the type that the initialiser states, to `sink` bit by bit: a widened weight never
 /// exists as a whole.
-Status stream(const Initializer& tensor, const std::function<Status(std::span<const std::byte>)>& sink) {
-  if (!tensor.data)
+Status stream(const Initializer& tensor, const Sink& sink) {
+  if (!tensor.data && tensor.pieces.empty())
     return Error{ErrorKind::kInput, fmt::format("tensor '{}' has no data to write", tensor.name),
                  "load the model with its tensors; 4-bit, 8-bit float and string tensors cannot be written"};
   const auto dtype = to_dtype(tensor.type);
   if (!dtype)
     return Error{ErrorKind::kInput,
                  fmt::format("tensor '{}' is {}, which is not written", tensor.name, element_type_name(tensor.type))};
-  const Tensor& data = *tensor.data;
-  const std::size_t unit = dtype_bytes(data.dtype());
-  for (std::size_t at = 0; at < data.elements(); at += kPieceElements) {
-    if (interrupted()) return interrupted_error();
-    const std::size_t count = std::min(kPieceElements, data.elements() - at);
-    if (data.dtype() == *dtype) {
-      CALKIT_CHECK_OK(sink(std::span(data.raw() + at * unit, count * unit)));
-      continue;
-    }
-    const Tensor piece =
-        Tensor::borrow(data.dtype(), {static_cast<std::int64_t>(count)}, data.raw() + at * unit, nullptr);
-    CALKIT_TRY(const Tensor converted, convert(piece, *dtype));
-    CALKIT_CHECK_OK(sink(std::span(converted.raw(), converted.bytes())));
-  }
+  if (tensor.data) return stream_as(*tensor.data, *dtype, sink);
+  for (const Piece& piece : tensor.pieces) CALKIT_CHECK_OK(stream_as(piece.data, *dtype, sink));
   return {};
 }
 

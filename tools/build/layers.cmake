@@ -22,7 +22,7 @@ set(CALKIT_MODULES
   "report: gate measure"
   "emulator: exec calbin"
   "baseline: model exec frozen net"
-  "compile: onnx exec frozen calbin"
+  "compile: model exec frozen calbin"
   "runner: device frozen measure"
   "load: device frozen measure"
 )

@@ -5,6 +5,7 @@ namespace calkit::cli {
 void add_triage(CLI::App& root);
 void add_freeze_baseline(CLI::App& root);
 void add_onnx_export(CLI::App& root);
+void add_onnx_contract(CLI::App& root);
 void add_onnx_inventory(CLI::App& root);
 void add_pack(CLI::App& root);
 void add_calbin_lint(CLI::App& root);
@@ -21,6 +22,7 @@ const std::vector<Registration>& registrations() {
       {"triage", add_triage},
       {"freeze-baseline", add_freeze_baseline},
       {"onnx-export", add_onnx_export},
+      {"onnx-contract", add_onnx_contract},
       {"onnx-inventory", add_onnx_inventory},
       {"pack", add_pack},
       {"manifest", add_manifest},

@@ -27,9 +27,10 @@ namespace calkit::model {
 
 enum class Phase { kPrefill, kDecode };
 
-/// Experts: a layer with them routes T = B * S rows. Softmax, TopK and the scaling of the weights are F32. Each expert
-/// finds its rows (Equal, NonZero), gathers them, and adds weight times answer to the sum (ScatterND), in ascending
-/// order; an expert that no row chose gets matrices of zero rows.
+/// Experts: a layer with them routes T = B * S rows. Softmax, TopK and the scaling of the weights are F32. The experts'
+/// matrices of a layer are one stack [E, N, K]; each row gathers those of its k experts ([T, k, N, K]), multiplies, and
+/// sums weight times answer over its k. Whoever runs the graph in earnest fuses Gather and MatMul into a grouped
+/// product: taken literally, a row of a prefill copies k experts.
 ///
 /// @param dtype kF32 or kBF16: the type of weights, activations and KV. Weights stored in that type are zero-copy views
 /// of the mapped checkpoint; F16 and BF16 are widened to F32 exactly, F32 and F16 rounded to BF16 (nearest even).
@@ -41,19 +42,33 @@ struct GraphPair {
 };
 Result<GraphPair> build_graphs(const hf::ModelSpec& spec, const hf::Checkpoint& weights, DType dtype);
 
+/// Axes that the graphs state as numbers, each 1 or more; nullopt: a symbol, B, S or P.
+struct FixedAxes {
+  std::optional<std::int64_t> batch, tokens, past;
+};
+
 struct ExportReport {
-  std::string prefill_path, decode_path, contract_path, weights_path;
+  std::string prefill_path, decode_path, contract_path;
+  std::string weights_path;  ///< empty: left out
   std::uint64_t prefill_nodes = 0, decode_nodes = 0, weight_bytes = 0;
 };
 /// Writes OUT/{prefill.onnx, decode.onnx, weights.bin, contract.json} atomically; both graphs share weights.bin and
 /// pass ONNX's full check before they appear. Equal inputs give equal bytes. Weights are streamed: what a widened model
 /// needs is one tensor at a time. kInput if `out` is a folder with other things in it.
-Result<ExportReport> export_onnx(const std::filesystem::path& model_dir, const std::filesystem::path& out, DType dtype);
+Result<ExportReport> export_onnx(const std::filesystem::path& model_dir, const std::filesystem::path& out, DType dtype,
+                                 const FixedAxes& fixed = {});
+/// The same graphs from config.json alone. They refer to the weights.bin that a full export would write, which is not
+/// there; the contract and the graphs' metadata (`calkit.weights`: `none`) say so.
+Result<ExportReport> export_structure(const std::filesystem::path& config, const std::filesystem::path& out,
+                                      DType dtype, const FixedAxes& fixed = {});
 
 /// contract.json, schema calkit.onnx-contract/1: axes, inputs, outputs, which dims vary, what the logits are, KV
-/// shapes, the spec, and SHA-256 of the graphs, the weights and the config they came from.
+/// shapes, the spec, and SHA-256 of the graphs, the weights and the config they came from. Graphs without weights
+/// have no contract that anybody could build on: reading theirs is kInput.
 struct Contract {
+  std::string path;
   hf::ModelSpec spec;
+  bool fixed_axes = false;  ///< an axis of the graphs was fixed at the export
   DType dtype = DType::kF32;
   std::string prefill_file, decode_file, weights_file;
   std::string prefill_sha256, decode_sha256, weights_sha256, config_sha256;

@@ -44,6 +44,9 @@ Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::
 /// twice, functions that call themselves; in the main graph, all subgraphs and functions. Empty: all is well.
 std::vector<std::string> structure_problems(const Model& model);
 
+/// Where an external tensor begins: at a multiple of this.
+constexpr std::uint64_t kExternalAlignment = 4096;
+
 /// Where an external tensor lies in its file.
 struct ExternalRange {
   std::uint64_t offset = 0, length = 0;

@@ -35,6 +35,12 @@ struct ValueInfo {
   std::optional<std::vector<Dim>> shape;  ///< nullopt: rank unknown
 };
 
+/// A part of an initialiser with a name of its own.
+struct Piece {
+  std::string name;
+  Tensor data;
+};
+
 struct Initializer {
   std::string name;
   ElementType type = 0;
@@ -42,6 +48,8 @@ struct Initializer {
   /// Values of calkit's dtypes: owned, or mapped from external data. Absent when the type has no DType or data was not
   /// asked for.
   std::optional<Tensor> data;
+  /// Instead of data: its parts along the first axis, [dims[1], ...] each, as checkpoints keep the experts of a layer.
+  std::vector<Piece> pieces;
   std::uint64_t bytes = 0;
   std::string location;                  ///< external data file, relative; empty: inside the model file
   std::uint64_t offset = 0, length = 0;  ///< of the external data
@@ -85,6 +93,8 @@ struct Graph {
 struct Function {
   std::string domain, name;
   std::vector<std::string> inputs, outputs;
+  std::vector<std::string> attribute_names;  ///< those that a call has to give
+  std::vector<Attribute> attributes;         ///< those that have a default, with it
   std::vector<Node> nodes;
   std::map<std::string, std::int64_t> opsets;
 };
