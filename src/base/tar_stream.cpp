@@ -12,6 +12,8 @@
 namespace calkit {
 namespace {
 
+constexpr const char* kCopyAgain = "the archive is damaged; copy it again, or pack it again";
+
 /// libarchive gives no path when it cannot spell it in the locale; the UTF-8 form is then the right one.
 std::string path_of(archive_entry* entry) {
   const char* path = archive_entry_pathname(entry);
@@ -121,7 +123,7 @@ Result<std::optional<TarStream::Member>> TarStream::next() {
   tell_kind(entry, member);
   const bool sized = archive_entry_size_is_set(entry) != 0;
   if (archive_entry_size(entry) < 0 || (member.kind == EntryKind::kFile && !sized))
-    return input_error(name_, Value(member.path).describe(), "no size", "a size");
+    return input_error(name_, Value(member.path).describe(), "no size", "a size", kCopyAgain);
   if (sized) member.bytes = static_cast<std::uint64_t>(archive_entry_size(entry));
   CALKIT_CHECK_OK(check(member));
   return std::optional(std::move(member));
@@ -130,7 +132,8 @@ Result<std::optional<TarStream::Member>> TarStream::next() {
 /// Sizes are summed as stated, before a byte is unpacked: a bomb is refused from its headers.
 Status TarStream::check(const Member& member) {
   const auto refused = [&](std::string_view found, std::string_view allowed) {
-    return input_error(name_, Value(member.path).describe(), found, allowed);
+    return input_error(name_, Value(member.path).describe(), found, allowed,
+                       "more than is unpacked here; pack the archive again from its own folder alone");
   };
   if (++entries_ > limits_.max_entries)
     return refused("one entry too many", fmt::format("at most {} entries", limits_.max_entries));
@@ -177,7 +180,7 @@ std::uint64_t TarStream::packed_done() const {
 Error TarStream::damaged() const {
   const char* text = reader_ ? archive_error_string(reader_.get()) : nullptr;
   return input_error(name_, {}, fmt::format("a damaged archive ({})", text ? text : "unknown reason"),
-                     memory_.data() != nullptr ? "a .tar file" : "a .tar.zst file");
+                     memory_.data() != nullptr ? "a .tar file" : "a .tar.zst file", kCopyAgain);
 }
 
 }  // namespace calkit

@@ -171,7 +171,8 @@ const TreeEntry* FileTree::find(std::string_view path) const {
 
 Result<const TreeEntry*> FileTree::file(std::string_view path) const {
   const auto refused = [&](std::string_view found) {
-    return input_error(name_, Value(path).describe(), found, "a regular file of the package");
+    return input_error(name_, Value(path).describe(), found, "a regular file of the package",
+                       "name a file by its place below calbin.json, or pack the package again");
   };
   if (const std::string reason = unsafe_path_reason(path); !reason.empty()) return refused("a path of which " + reason);
   const TreeEntry* entry = find(path);
@@ -185,7 +186,7 @@ Result<std::string> FileTree::read(std::string_view path, std::uint64_t max_byte
   CALKIT_TRY(const TreeEntry* const entry, file(path));
   if (entry->bytes > max_bytes)
     return input_error(name_, Value(path).describe(), fmt::format("{} bytes", entry->bytes),
-                       fmt::format("at most {} bytes", max_bytes));
+                       fmt::format("at most {} bytes", max_bytes), "pack the package again with smaller files");
   return source_->read(*entry, places_[static_cast<std::size_t>(entry - entries_.data())]);
 }
 

@@ -84,7 +84,7 @@ class Walk {
   Status list(Fd folder, const std::string& prefix, int depth) {
     if (depth > kMostDepth)
       return input_error(name_, Value(prefix).describe(), "folders nested deeper",
-                         fmt::format("at most {}", kMostDepth));
+                         fmt::format("at most {}", kMostDepth), "put the files of the package into fewer folders");
     const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(folder.get()));
     if (!dir) return system_error(name_ + "/" + prefix, "list", errno);
     folder.release();
@@ -108,7 +108,8 @@ class Walk {
     TreeEntry entry;
     entry.path = prefix + leaf;
     if (tree.entries.size() >= most_)
-      return input_error(name_, Value(entry.path).describe(), "one entry too many", fmt::format("at most {}", most_));
+      return input_error(name_, Value(entry.path).describe(), "one entry too many", fmt::format("at most {}", most_),
+                         "name the package's own folder, or take out what does not belong to it");
     struct stat facts = {};
     if (::fstatat(folder, leaf, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
       if (errno == ENOENT) return {};  // gone since it was listed

@@ -137,7 +137,8 @@ Result<FileDigest> tree_digest(const FileTree& tree, const TreeDigests& digests)
   std::uint64_t bytes = 0;
   for (const TreeEntry& entry : tree.entries()) {
     const auto refused = [&](std::string_view found) {
-      return input_error(tree.name(), Value(entry.path).describe(), found, "plain names of regular files, each once");
+      return input_error(tree.name(), Value(entry.path).describe(), found, "plain names of regular files, each once",
+                         "take it out of the package, or put the file itself in its place");
     };
     if (const std::string reason = unsafe_path_reason(entry.path); !reason.empty())
       return refused("a path of which " + reason);

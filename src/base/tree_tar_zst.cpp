@@ -38,7 +38,8 @@ class ZstSource final : public FileTree::Source {
         if (members_.back().digest.bytes != member->bytes)
           return input_error(name_, Value(member->path).describe(),
                              fmt::format("{} bytes", members_.back().digest.bytes),
-                             fmt::format("{} bytes, as its header says", member->bytes));
+                             fmt::format("{} bytes, as its header says", member->bytes),
+                             "the archive is damaged; copy it again, or pack it again");
         if (keep) kept += member->bytes;
       }
       tree.entries.emplace_back(tree_entry(std::move(*member)), members_.size() - 1);
@@ -104,6 +105,11 @@ class ZstSource final : public FileTree::Source {
     return {};
   }
 
+  Error changed_since(std::string_view found) const {
+    return input_error(name_, {}, found, "the archive that was opened",
+                       "wait until whoever writes it is done, then run again");
+  }
+
   /// Members asked for in the order of the archive cost one pass in all.
   Result<std::shared_ptr<const std::string>> fetch(std::uint64_t place) const {
     const std::lock_guard lock(mutex_);
@@ -113,7 +119,7 @@ class ZstSource final : public FileTree::Source {
     if (!stream_ || at_ > place) CALKIT_CHECK_OK(rewind());
     for (;;) {
       CALKIT_TRY(const auto found, stream_->next());
-      if (!found) return input_error(name_, {}, "an archive that has become shorter", "the archive that was opened");
+      if (!found) return changed_since("an archive that has become shorter");
       if (at_++ == place) break;
     }
     auto text = std::make_shared<std::string>();
@@ -125,8 +131,7 @@ class ZstSource final : public FileTree::Source {
       text->append(reinterpret_cast<const char*>(buffer.data()), got);
       if (text->size() > member.digest.bytes) break;
     }
-    if (text->size() != member.digest.bytes)
-      return input_error(name_, {}, "an archive that changed", "the archive that was opened");
+    if (text->size() != member.digest.bytes) return changed_since("an archive that changed");
     member.lent = text;
     return std::shared_ptr<const std::string>(std::move(text));
   }

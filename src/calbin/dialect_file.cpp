@@ -243,7 +243,9 @@ Result<std::vector<Dialect>> dialects_with(const std::filesystem::path& dir) {
   CALKIT_TRY(const auto names, names_in(dir), fmt::format("reading the dialects of {}", dir.string()));
   for (const auto& name : names) {
     CALKIT_TRY(const auto text, read_file(dir / name, kMaxDialectBytes));
-    CALKIT_TRY(auto dialect, parse_dialect(text, (dir / name).string()));
+    const std::string file = (dir / name).string();
+    CALKIT_TRY(auto dialect, parse_dialect(text, file));
+    CALKIT_CHECK_OK(check_dialect_targets(text, file), fmt::format("reading the dialect {}", file));
     const auto twin = std::find_if(out.begin(), out.end(), [&](const Dialect& other) {
       return other.id == dialect.id && other.version == dialect.version;
     });

@@ -1,6 +1,7 @@
 /// Whether the canonical side of a dialect exists. The reader of descriptions is asked, so that nobody keeps a second
 /// list of its fields and words.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -33,6 +34,19 @@ std::optional<Problem> said_of(const std::vector<std::string>& steps, const Valu
   return std::nullopt;
 }
 
+/// The reader takes any text as a submodel's type, and leaves the word to lint.
+std::optional<std::string> unknown_type(const std::vector<std::string>& steps, const Value& word) {
+  if (steps != std::vector<std::string>{"submodels", "*", "type"} || !word.is_string()) return std::nullopt;
+  if (std::find(kSubmodelTypes.begin(), kSubmodelTypes.end(), *word.if_string()) != kSubmodelTypes.end())
+    return std::nullopt;
+  return fmt::format("{}", fmt::join(kSubmodelTypes, ", "));
+}
+
+std::string nearest_hint(const std::string& word) {
+  const std::string near = nearest_word(word, {kSubmodelTypes.begin(), kSubmodelTypes.end()});
+  return near.empty() ? "" : fmt::format("did you mean {}?", near);
+}
+
 Status check_mapping(const Cursor& mapping) {
   CALKIT_TRY(const auto to, mapping.at("to"));
   CALKIT_TRY(const std::string text, to.as_string());
@@ -44,9 +58,13 @@ Status check_mapping(const Cursor& mapping) {
   const auto words = mapping.find("enum");
   if (!words) return {};
   CALKIT_TRY(const auto members, words->members());
-  for (const auto& [theirs, ours] : members)
+  for (const auto& [theirs, ours] : members) {
+    if (const auto words_due = unknown_type(steps, ours.value()))
+      return ours.error(ours.value().describe(), fmt::format("for {}: {}", text, *words_due),
+                        nearest_hint(*ours.value().if_string()));
     if (const auto problem = said_of(steps, ours.value(), ProblemKind::kWrongType))
       return ours.error(ours.value().describe(), fmt::format("for {}: {}", text, problem->allowed), problem->hint);
+  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calkit/base/checked.h"
 #include "calkit/calbin/dialect.h"
 #include "calkit/calbin/reading.h"
 
@@ -94,6 +95,22 @@ Result<Package> Package::open(std::shared_ptr<const FileTree> tree) {
   out.document_ = std::make_shared<const Value>(std::move(canonical.document));
   out.tree_ = std::move(tree);
   return out;
+}
+
+bool holds_logical_shape(const Param& param) {
+  if (!param.quant_ref.empty()) return true;
+  const bool sliced = param.shard && !param.shard->replicated;
+  const std::int64_t count = sliced ? param.shard->count : 1;
+  const Shape &block = param.shape, &whole = param.logical_shape;
+  if (block.size() != whole.size()) {
+    const auto held = checked_product(block, static_cast<std::uint64_t>(count)), wanted = checked_product(whole);
+    return !held || !wanted || *held >= *wanted;
+  }
+  for (std::size_t axis = 0; axis < block.size(); ++axis) {
+    const bool cut = sliced && static_cast<std::int64_t>(axis) == param.shard->axis;
+    if ((cut ? checked_mul(block[axis], count).value_or(INT64_MAX) : block[axis]) < whole[axis]) return false;
+  }
+  return true;
 }
 
 std::string Package::place_of(const PackageFile& file) const {

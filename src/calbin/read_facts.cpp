@@ -43,8 +43,12 @@ ModelFacts read_model(Reader& in, const Node& root) {
   out.ffn = in.integer(*at, "ffn", 1, kMax);
   out.vocab = in.integer(*at, "vocab", 1, kMax);
   out.experts = in.maybe_integer(*at, "experts", 1, kMax);
-  out.experts_per_token = in.maybe_integer(*at, "experts_per_token", 1, kMax);
+  out.experts_per_token = in.maybe_integer(*at, "experts_per_token", 1, out.experts.value_or(kMax));
   out.rope_theta = in.number(*at, "rope_theta");
+  if (out.rope_theta < 0) {
+    const Node theta = Reader::member(*at, "rope_theta");
+    in.problem(ProblemKind::kOutOfRange, theta, theta.value->describe(), "a number from 0; 0: the model has no RoPE");
+  }
   out.trained_context = in.integer(*at, "trained_context", 1, kMax);
   return out;
 }

@@ -1,9 +1,25 @@
 /// Where a package came from and how it is checked: provenance, golden results, signatures.
+#include <fmt/format.h>
+
 #include "sections.h"
 
 namespace calkit::calbin {
 
 namespace {
+
+/// What lint tells as an incomplete provenance (CB1101), and the strict reader refuses.
+void absent(Reader& in, const Node& node, std::string allowed) {
+  in.problem(ProblemKind::kOrigin, node, node.value == nullptr ? "nothing" : "null", std::move(allowed),
+             "have the producer record what the package was built from", /*understood=*/true);
+}
+
+/// A commit, which may be null when `notes` says why.
+std::string commit(Reader& in, const Node& at, std::string_view key, const std::map<std::string, std::string>& notes) {
+  const Node node = Reader::member(at, key);
+  if (node.present()) return in.text(at, key);
+  if (!notes.contains(std::string(key))) absent(in, node, fmt::format("a value, or the reason in notes.{}", key));
+  return {};
+}
 
 /// A text that may be null when `notes` says why.
 std::string explained_text(Reader& in, const Node& at, std::string_view key,
@@ -35,14 +51,16 @@ Provenance read_provenance(Reader& in, const Node& root) {
                 "input_onnx_digest", "started", "finished", "notes"});
   out.notes = in.text_map(*at, "notes", Need::kOptional);
   for (const char* key : {"compiler", "tvm", "kernel", "oplib"}) {
-    const std::string commit = explained_text(in, *at, key, out.notes);
-    if (!commit.empty()) out.commits[key] = commit;
+    const std::string text = commit(in, *at, key, out.notes);
+    if (!text.empty()) out.commits[key] = text;
   }
   out.container_digest = explained_text(in, *at, "container_digest", out.notes);
-  out.argv = in.texts(*at, "argv");
-  out.config_digest = in.digest(*at, "config_digest");
+  for (const char* key : {"argv", "config_digest", "input_onnx_digest"})
+    if (const Node node = Reader::member(*at, key); !node.present()) absent(in, node, "a value: the field is required");
+  out.argv = in.texts(*at, "argv", Need::kOptional);
+  out.config_digest = in.digest(*at, "config_digest", Need::kOptional);
   out.env_allow = in.text_map(*at, "env_allow", Need::kOptional);
-  if (const auto digests = in.object(*at, "input_onnx_digest"))
+  if (const auto digests = in.object(*at, "input_onnx_digest", Need::kOptional))
     for (const auto& member : *digests->value->if_object())
       out.input_onnx_digest[member.first] = in.digest(*digests, member.first);
   out.started = in.maybe_time(*at, "started");

@@ -103,7 +103,11 @@ Submodel read_submodel(Reader& in, const Node& at) {
                "oplist", "iomap", "commands"});
   Submodel out;
   out.name = in.text(at, "name");
-  out.type = in.text(at, "type");
+  const Node type = Reader::member(at, "type");
+  if (type.present() && type.value->is_string())
+    out.type = *type.value->if_string();  // any text, "" too: lint judges it
+  else
+    in.text(at, "type");
   out.batch = in.integer(at, "batch", 1, kMax);
   out.tokens = read_tokens(in, at);
   out.context = in.integer(at, "context", 1, kMax);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "calkit/base/json_pointer.h"
@@ -34,8 +35,10 @@ bool is_utc_time(std::string_view text) {
     if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return false;
   }
   const auto number = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
-  const int month = number(5), day = number(8);
-  return month >= 1 && month <= 12 && day >= 1 && day <= 31 && number(11) < 24 && number(14) < 60 && number(17) <= 60;
+  const int year = number(0) * 100 + number(2), month = number(5), day = number(8);
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  return date.ok() && number(11) < 24 && number(14) < 60 && number(17) <= 60;
 }
 
 }  // namespace
@@ -130,7 +133,8 @@ std::optional<std::string> Reader::maybe_text(const Node& parent, std::string_vi
 std::optional<std::string> Reader::maybe_time(const Node& parent, std::string_view key) {
   const auto out = maybe_text(parent, key);
   if (!out || out->empty() || is_utc_time(*out)) return out;
-  problem(ProblemKind::kWrongType, member(parent, key), fmt::format("'{}'", *out), "a time \"YYYY-MM-DDThh:mm:ssZ\"");
+  problem(ProblemKind::kWrongType, member(parent, key), fmt::format("'{}'", *out),
+          "a time \"YYYY-MM-DDThh:mm:ssZ\" of a day that there is");
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "calkit/base/json_pointer.h"
 #include "calkit/base/text.h"
@@ -71,6 +72,34 @@ struct References {
   }
 };
 
+/// Names that are used like ids inside one list.
+void check_names(const Value& root, const Description& d, std::vector<Problem>& problems) {
+  const auto twice = [&](std::string pointer, const std::string& name, std::string allowed, const char* hint) {
+    const auto line = line_of(root, pointer);
+    problems.push_back({ProblemKind::kDuplicateId, std::move(pointer), line, fmt::format("'{}' a second time", name),
+                        std::move(allowed), hint, /*understood=*/true});
+  };
+  for (std::size_t i = 0; i < d.submodels.size(); ++i) {
+    const auto each = [&](const char* list, const auto& items) {
+      std::set<std::string_view> seen;
+      for (std::size_t k = 0; k < items.size(); ++k)
+        if (!items[k].name.empty() && !seen.insert(items[k].name).second)
+          twice(fmt::format("/submodels/{}/{}/{}/name", i, list, k), items[k].name,
+                fmt::format("each name of a submodel's {} once", list), "give every tensor and register its own name");
+    };
+    each("inputs", d.submodels[i].inputs);
+    each("outputs", d.submodels[i].outputs);
+    each("csr", d.submodels[i].csr);
+  }
+  std::set<std::pair<std::string_view, std::int64_t>> whole;
+  for (std::size_t i = 0; i < d.params.size(); ++i) {
+    const auto& param = d.params[i];
+    if (!param.name.empty() && !param.shard && !whole.emplace(param.name, param.chip).second)
+      twice(fmt::format("/params/{}/name", i), param.name, "one block of a name on a chip, or a shard for each",
+            "state which part each block is, or rename one of them");
+  }
+}
+
 void check_submodel(References& refs, const Submodel& submodel, const std::string& at) {
   for (std::size_t k = 0; k < submodel.files.size(); ++k)
     refs.files.refer(submodel.files[k], fmt::format("{}/files/{}", at, k));
@@ -106,6 +135,7 @@ void check_hardware(References& refs, const Description& d) {
 
 void check_references(const Value& root, const Description& d, std::vector<Problem>& problems) {
   References refs(root, d, problems);
+  check_names(root, d, problems);
   for (std::size_t i = 0; i < d.memory.regions.size(); ++i) {
     const auto& region = d.memory.regions[i];
     refs.regions.refer(region.parent, fmt::format("/memory/regions/{}/parent", i));

@@ -7,6 +7,7 @@
 #include "calkit/base/document.h"
 #include "calkit/base/hash.h"
 #include "calkit/base/process.h"
+#include "calkit/calbin/runtime_abi.h"
 
 namespace calkit::compile {
 namespace {
@@ -144,7 +145,7 @@ calbin::Description describe(DescribeParts parts) {
   out.name = parts.name;
   out.version = kPackageVersion;
   out.created = pinned_time();
-  out.compat = {kRuntimeAbi, "any", "any", "emulated"};
+  out.compat = {calbin::kEmulatedRuntimeAbi, "any", "any", "emulated"};
   out.model = model_facts(parts.inputs);
   const LowerOptions& prefill = parts.graphs[0].options;
   out.limits = {prefill.context, prefill.batch, prefill.max_tokens, parts.place.slots};

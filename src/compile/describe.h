@@ -22,7 +22,6 @@ struct DescribeParts {
 };
 
 inline constexpr const char* kPackageVersion = "1.0.0";
-inline constexpr const char* kRuntimeAbi = "0.7.6";
 
 std::string submodel_name(const std::string& package, const std::string& phase);
 calbin::Description describe(DescribeParts parts);

@@ -140,6 +140,9 @@ Status check_params(const Description& description) {
     if (!bytes || *bytes != param.length)
       return fault(what, fmt::format("{} B", param.length),
                    fmt::format("{} of {}", shape_text(param.shape), dtype_name(param.dtype)));
+    if (!calbin::holds_logical_shape(param))
+      return fault(what + " shape", shape_text(param.shape),
+                   "blocks that make up logical_shape " + shape_text(param.logical_shape));
     CALKIT_CHECK_OK(inside_region(description, what, param.region, param.chip, param.base, param.length));
     if (description.region(param.region)->kind != "param")
       return fault(what, "region '" + param.region + "'", "a region of kind param");

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "calkit/calbin/oplist.h"
@@ -35,6 +36,7 @@ struct Program {
 struct Image {
   std::unique_ptr<const calbin::Package> package;
   std::vector<Program> programs;  ///< in the order of the package's submodels
+  std::optional<Error> beyond;    ///< the first thing in an op list that other devices may do and this one does not
 
   const calbin::Description& description() const { return package->description(); }
   const Program* program(std::string_view exact_name) const;
@@ -46,9 +48,9 @@ struct Image {
 Result<std::unique_ptr<const calbin::Package>> open_package(const std::filesystem::path& path);
 /// kInput for what this device does not do: another submodel type, several chips per submodel, another element type.
 Status check_supported(const calbin::Description& description);
-/// Reads the op lists and checks every address against its region. kInput: the package contradicts itself.
+/// Reads op lists and I/O maps and checks every address against its region. kInput: the package contradicts itself.
 Result<Image> bind_image(std::unique_ptr<const calbin::Package> package);
-/// kInput for an operator without a kernel.
+/// kInput for an operator without a kernel, and for what else in the op lists is beyond this device.
 Status check_operators(const Image& image);
 
 /// The number of an extent for a call of `rows` rows and `tokens` tokens.

@@ -6,6 +6,7 @@
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
+#include "calkit/calbin/runtime_abi.h"
 #include "calkit/manifest/version_range.h"
 #include "check_memory.h"
 #include "image.h"
@@ -18,14 +19,13 @@ using calbin::Description;
 // Bounds of the host memory that a package can ask for before any of its numbers is used.
 constexpr std::int64_t kMostSlots = 65536;
 constexpr std::uint64_t kMostBufferBytes = 1ull << 30;
-constexpr const char* kRuntimeAbi = "0.7.6";
 
 Status check_runtime(const Description& description) {
   const std::string& text = description.compat.runtime_abi;
   const auto range = manifest::VersionRange::parse(text);
-  if (range.ok() && range->contains(*manifest::Version::parse(kRuntimeAbi))) return {};
+  if (range.ok() && range->contains(*manifest::Version::parse(calbin::kEmulatedRuntimeAbi))) return {};
   return input_error("calbin.json", "package.compat.runtime_abi", "'" + text + "'",
-                     fmt::format("{}, or a range that holds it", kRuntimeAbi));
+                     fmt::format("{}, or a range that holds it", calbin::kEmulatedRuntimeAbi));
 }
 
 /// The memory of a chip is one window of the size it may use, wherever its lowest region lies.
@@ -47,6 +47,27 @@ Status check_window(const Description& description) {
 
 }  // namespace
 
+namespace {
+
+/// Tokens and positions go in, logits come out; all else the device keeps to itself.
+Status check_roles(const calbin::Submodel& submodel) {
+  const auto only = [&](const char* list, const std::vector<calbin::IoTensor>& tensors, auto known,
+                        const char* allowed) -> Status {
+    for (const calbin::IoTensor& io : tensors)
+      if (!known(io.role))
+        return input_error("calbin.json", fmt::format("submodel '{}' {} '{}' role", submodel.name, list, io.name),
+                           io.role, allowed);
+    return {};
+  };
+  CALKIT_CHECK_OK(only(
+      "input", submodel.inputs, [](const std::string& role) { return role == "token" || role == "position"; },
+      "token or position on this device"));
+  return only(
+      "output", submodel.outputs, [](const std::string& role) { return role == "logits"; }, "logits on this device");
+}
+
+}  // namespace
+
 Status check_supported(const Description& description) {
   for (const calbin::Region& region : description.memory.regions)
     if (region.space != "dram")
@@ -56,6 +77,9 @@ Status check_supported(const Description& description) {
   if (!description.kv.scale_dtype.empty())
     return input_error("calbin.json", "kv.scale_dtype", "'" + description.kv.scale_dtype + "'",
                        "a KV cache without scales on this device");
+  if (description.kv.regions.size() > 1)
+    return input_error("calbin.json", "kv.region", fmt::format("{} regions", description.kv.regions.size()),
+                       "one region on this device");
   if (description.limits.slots > kMostSlots)
     return input_error("calbin.json", "limits.slots", fmt::format("{}", description.limits.slots),
                        fmt::format("at most {}", kMostSlots));
@@ -72,6 +96,7 @@ Status check_supported(const Description& description) {
           "calbin.json", what,
           fmt::format("batch {}, tokens {}..{}", submodel.batch, submodel.tokens.min, submodel.tokens.max),
           "batch 1..4096 and 1..16777216 tokens");
+    CALKIT_CHECK_OK(check_roles(submodel));
     for (const auto* list : {&submodel.inputs, &submodel.outputs})
       for (const calbin::IoTensor& io : *list)
         if (io.size > kMostBufferBytes)

@@ -64,11 +64,16 @@ const manifest::ServiceManifest* Check::service() const {
 }
 
 bool Check::usable(std::string_view pointer) const {
+  if (broken_.empty()) return true;
   for (std::string_view above = pointer; !above.empty(); above = above.substr(0, above.rfind('/')))
     if (broken_.contains(above)) return false;
   const std::string below = std::string(pointer) + "/";
   const auto next = broken_.lower_bound(below);
   return !broken_.contains("") && (next == broken_.end() || !next->starts_with(below));
+}
+
+bool Check::usable_item(std::string_view list, std::size_t index) const {
+  return broken_.empty() || usable(fmt::format("{}/{}", list, index));
 }
 
 void Check::add(Severity severity, std::string pointer, Said said) {
@@ -178,14 +183,13 @@ void Check::each_submodel(const std::function<void(const calbin::Submodel&, cons
 
 const calbin::Region* Check::region(std::string_view id) const {
   const auto at = facts_.region_index.find(id);
-  if (at == facts_.region_index.end() || !usable(fmt::format("/memory/regions/{}", at->second))) return nullptr;
-  return &d().memory.regions[at->second];
+  return at != facts_.region_index.end() && usable_item("/memory/regions", at->second) ? &d().memory.regions[at->second]
+                                                                                       : nullptr;
 }
 
 const calbin::PackageFile* Check::file(std::string_view id) const {
   const auto at = facts_.file_index.find(id);
-  if (at == facts_.file_index.end() || !usable(fmt::format("/files/{}", at->second))) return nullptr;
-  return &d().files[at->second];
+  return at != facts_.file_index.end() && usable_item("/files", at->second) ? &d().files[at->second] : nullptr;
 }
 
 std::vector<Check::Bound> Check::bound() const {

@@ -34,6 +34,8 @@ class Check {
 
   /// False when a needed fact at, above or below this pointer is missing: skip the item.
   bool usable(std::string_view pointer) const;
+  /// The same of one item of a list; costs nothing when all needed facts are there.
+  bool usable_item(std::string_view list, std::size_t index) const;
 
   struct Said {
     std::string message, found, limit, fix;

@@ -83,7 +83,9 @@ Status read_canonical(Facts& facts, const Result<std::vector<calbin::Dialect>>& 
   return {};
 }
 
-void read_oplist(const Facts& facts, OpListFacts& out) {
+template <class Parsed>
+void read_listed(const Facts& facts, ListedDocument& out, std::optional<Parsed>& parsed,
+                 Result<Parsed> (*parse)(const Cursor&)) {
   auto text = facts.tree->read(out.path);
   if (!text.ok()) {
     out.error = text.error().message;
@@ -96,25 +98,38 @@ void read_oplist(const Facts& facts, OpListFacts& out) {
     return;
   }
   out.document = std::move(document).value();
-  auto oplist = calbin::parse_oplist(Cursor(out.document, out.path));
-  if (oplist.ok())
-    out.oplist = std::move(oplist).value();
+  auto read = parse(Cursor(out.document, out.path));
+  if (read.ok())
+    parsed = std::move(read).value();
   else
-    out.error = oplist.error().message;
+    out.error = read.error().message;
 }
 
-void gather_oplists(Facts& facts) {
+/// True when the file is there to be read.
+bool find_listed(const Facts& facts, std::size_t submodel, std::int64_t chip, const std::string& id,
+                 ListedDocument& out) {
+  out.submodel = submodel;
+  out.chip = chip;
+  const auto at = facts.file_index.find(id);
+  if (at == facts.file_index.end()) return false;
+  const auto& file = facts.description().files[at->second];
+  out.path = file.path;
+  out.role = file.role;
+  return facts.files[at->second].state == FileState::kPresent;
+}
+
+void gather_listed(Facts& facts) {
   const auto& d = facts.description();
   for (std::size_t i = 0; i < d.submodels.size(); ++i) {
     for (const auto& [chip, id] : d.submodels[i].oplist) {
       OpListFacts out;
-      out.submodel = i;
-      out.chip = chip;
-      if (const auto at = facts.file_index.find(id); at != facts.file_index.end()) {
-        out.path = d.files[at->second].path;
-        if (facts.files[at->second].state == FileState::kPresent) read_oplist(facts, out);
-      }
+      if (find_listed(facts, i, chip, id, out)) read_listed(facts, out, out.oplist, &calbin::parse_oplist);
       facts.oplists.push_back(std::move(out));
+    }
+    for (const auto& [chip, id] : d.submodels[i].iomap) {
+      IoMapFacts out;
+      if (find_listed(facts, i, chip, id, out)) read_listed(facts, out, out.map, &calbin::parse_iomap);
+      facts.iomaps.push_back(std::move(out));
     }
   }
 }
@@ -136,11 +151,9 @@ Result<Facts> gather(const Inputs& inputs) {
   } else {
     CALKIT_TRY(facts.profile, manifest::default_device_profile());
   }
-  if (inputs.support) {
-    facts.support = *inputs.support;
-  } else {
-    CALKIT_TRY(facts.support, manifest::default_support_matrix());
-  }
+  const auto& built_in = manifest::default_support_matrix();
+  if (!inputs.support && !built_in.ok()) return built_in.error();
+  facts.support = inputs.support ? &*inputs.support : &*built_in;
   if (inputs.baseline) {
     CALKIT_TRY(facts.baseline, manifest::read_baseline_facts(*inputs.baseline), "reading --baseline");
   }
@@ -159,7 +172,7 @@ Result<Facts> gather(const Inputs& inputs) {
   }
   const auto& regions = facts.description().memory.regions;
   for (std::size_t i = 0; i < regions.size(); ++i) facts.region_index.emplace(regions[i].id, i);
-  gather_oplists(facts);
+  gather_listed(facts);
   CALKIT_TRY(facts.digests, facts.tree->hash_all({0, inputs.progress}), "hashing the package");
   return facts;
 }

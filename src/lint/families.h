@@ -12,7 +12,8 @@ std::vector<Rule> name_rules();           ///< 03 names that mislead
 std::vector<Rule> contract_rules();       ///< 04 contract with the service manifest
 std::vector<Rule> baseline_rules();       ///< 04 contract with the frozen baseline
 std::vector<Rule> memory_rules();         ///< 05 memory and addresses
-std::vector<Rule> capacity_rules();       ///< 05 what fits, and what the ops touch
+std::vector<Rule> capacity_rules();       ///< 05 what fits
+std::vector<Rule> oplist_rules();         ///< 05 what the ops touch, and where the host is told to look
 std::vector<Rule> param_rules();          ///< 06 parameters
 std::vector<Rule> param_content_rules();  ///< 06 what lies in the parameter files
 std::vector<Rule> alias_rules();          ///< 07 aliasing
@@ -44,6 +45,12 @@ std::string_view beyond_device(std::string_view id);
 std::string_view rule_of_unreadable(const Facts& facts);
 /// True for ops that move data between chips.
 bool crosses_chips(const calbin::Op& op);
+/// The chips on which the package puts something, as a mask.
+std::uint64_t chips_in_use(const calbin::Description& d);
+/// What the ops of a list read has been written before, and what they are to give is written by one of them.
+void check_flow(Check& check, const OpListFacts& list);
+/// The extents of an operand in the largest call of its submodel.
+Shape largest_shape(const calbin::Submodel& submodel, const calbin::Operand& operand);
 /// DRAM bytes that the regions of these kinds cover on one chip; bytes of nested or shared regions count once.
 std::uint64_t covered_bytes(Check& check, std::int64_t chip, const std::vector<std::string_view>& kinds);
 

@@ -1,4 +1,4 @@
-/// Family 05, second part: what fits the device, the KV formula, and the op lists' operands.
+/// Family 05, second part: what fits the device, and the KV formula.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,73 +59,6 @@ void check_chip_capacity(Check& check, const calbin::Chip& chip, const std::stri
         {fmt::format("the package counts on more memory than chip {} has", chip.id), bytes_text(chip.dram_usable),
          fmt::format("device profile '{}': {}", profile.name, bytes_text(profile.dram_bytes)),
          "pack again with this device profile"});
-}
-
-/// A parameter that cannot be read may be the one.
-bool in_a_parameter(Check& check, std::int64_t chip, const calbin::Operand& operand) {
-  const auto& params = check.d().params;
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    if (!check.usable(fmt::format("/params/{}", i))) return true;
-    const auto& param = params[i];
-    if (param.chip == chip && operand.base >= param.base &&
-        range_inside(operand.base - param.base, operand.size, param.length))
-      return true;
-  }
-  return false;
-}
-
-void check_operand(Check& check, const OpListFacts& list, const calbin::Op& op, const calbin::Operand& operand,
-                   bool read, const std::string& pointer) {
-  if (operand.absent) return;
-  const auto& submodel = check.d().submodels[list.submodel];
-  const auto say = [&](const char* what, std::string found, std::string limit) {
-    check.report_in(
-        list.path, pointer, calbin::line_of(list.document, pointer),
-        {fmt::format("op {} {} of '{}': operand '{}' {}", op.id, op.type, submodel.name, operand.name, what),
-         std::move(found), std::move(limit), "regenerate the op list together with the memory plan"},
-        check.rule().severity);
-  };
-  if (!operand.csr.empty()) {
-    const auto csr = std::find_if(submodel.csr.begin(), submodel.csr.end(),
-                                  [&](const calbin::Csr& c) { return c.name == operand.csr; });
-    if (csr == submodel.csr.end())
-      say("is no register of the submodel", fmt::format("register '{}'", operand.csr),
-          "the exact name of one of its registers");
-    else if (csr->base != operand.base)
-      say("is at another address than its register", hex_u64(operand.base),
-          fmt::format("{} of '{}'", hex_u64(csr->base), csr->name));
-    return;
-  }
-  const auto at = check.facts().region_index.find(operand.region);
-  if (at == check.facts().region_index.end() && !check.usable("/memory/regions")) return;
-  if (at == check.facts().region_index.end())
-    return say("is in no reservation", fmt::format("region '{}'", operand.region),
-               "an id of calbin.json#/memory/regions");
-  const auto* region = check.region(operand.region);
-  if (region == nullptr) return;
-  if (region->chip != list.chip && !crosses_chips(op))
-    return say("is on another chip", fmt::format("region '{}' of chip {}", region->id, region->chip),
-               fmt::format("chip {}", list.chip));
-  if (region->kind == "guard" || region->kind == "ccu")
-    return say("lies where no op may go", fmt::format("'{}' of kind {}", region->id, region->kind),
-               "a reservation of kind io, workspace, kv, param, command or global");
-  if (!contains(*region, operand.base, operand.size))
-    return say("lies outside its reservation", range_text(operand.base, operand.size),
-               fmt::format("'{}' {}", region->id, range_text(region->base, region->size)));
-  if (read && region->kind == "param" && check.usable("/params") && !in_a_parameter(check, list.chip, operand))
-    return say("is no part of a parameter", range_text(operand.base, operand.size),
-               "bytes of one parameter of this chip");
-  Shape shape;
-  for (const auto& extent : operand.shape) {
-    const auto* number = std::get_if<std::int64_t>(&extent.value);
-    shape.push_back(number != nullptr                            ? *number
-                    : std::get<std::string>(extent.value) == "B" ? submodel.batch
-                                                                 : submodel.tokens.max);
-  }
-  const auto bytes = checked_product(shape, dtype_bytes(operand.dtype));
-  if (!bytes || *bytes > operand.size)
-    say("is larger than the bytes reserved for it", fmt::format("{} B", operand.size),
-        fmt::format("room for {} of {}", shape_text(shape), dtype_name(operand.dtype)));
 }
 
 }  // namespace
@@ -221,38 +154,6 @@ void check_guard(Check& check) {
   }
 }
 
-void check_op_operands(Check& check) {
-  for (const auto& list : check.facts().oplists) {
-    const auto& submodel = check.d().submodels[list.submodel];
-    const std::string place = fmt::format("/submodels/{}", list.submodel);
-    if (!list.oplist) {
-      check.not_evaluated(
-          fmt::format("the op list of '{}' is {}", submodel.name, list.error.empty() ? "absent" : "unreadable"));
-      continue;
-    }
-    if (list.oplist->submodel != submodel.name || list.oplist->chip != list.chip)
-      check.report_in(list.path, "/submodel", calbin::line_of(list.document, "/submodel"),
-                      {"the op list belongs to another submodel or chip",
-                       fmt::format("'{}' on chip {}", list.oplist->submodel, list.oplist->chip),
-                       fmt::format("'{}' on chip {}, for which it is listed", submodel.name, list.chip),
-                       "two submodels were swapped; pack again"},
-                      check.rule().severity);
-    if (!check.usable(place)) continue;
-    if (list.oplist->ops.empty())
-      check.report_in(list.path, "/ops", calbin::line_of(list.document, "/ops"),
-                      {fmt::format("the op list of '{}' does nothing", submodel.name), "no ops", "at least one op",
-                       "the list was cut; pack again"},
-                      check.rule().severity);
-    for (std::size_t i = 0; i < list.oplist->ops.size(); ++i) {
-      const auto& op = list.oplist->ops[i];
-      for (std::size_t k = 0; k < op.reads.size(); ++k)
-        check_operand(check, list, op, op.reads[k], true, fmt::format("/ops/{}/reads/{}", i, k));
-      for (std::size_t k = 0; k < op.writes.size(); ++k)
-        check_operand(check, list, op, op.writes[k], false, fmt::format("/ops/{}/writes/{}", i, k));
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<Rule> capacity_rules() {
@@ -270,10 +171,6 @@ std::vector<Rule> capacity_rules() {
         "7i", Maturity::kPreview},
        {kRegionPlace, "/device/chip/*/id,dram_usable"},
        &check_guard},
-      {{"CB0509", "op-io-unmapped", Severity::kError, RuleClass::kInvalid,
-        "every operand of an op list lies inside its reservation and fits it", "7d"},
-       {kOpLists, kRegionPlace},
-       &check_op_operands},
   };
 }
 

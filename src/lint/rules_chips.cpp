@@ -44,6 +44,8 @@ std::optional<std::pair<std::int64_t, std::int64_t>> unreachable(const calbin::D
 
 void check_chip_entries(Check& check) {
   const auto& device = check.d().device;
+  if (const std::uint64_t used = chips_in_use(check.d()); used != 0 && (used & device.chip_mask) == 0)
+    return;  // CB0404: the mask itself is wrong
   std::set<std::int64_t> listed;
   for (std::size_t i = 0; i < device.chip.size(); ++i) {
     const auto pointer = fmt::format("/device/chip/{}/id", i);
@@ -82,8 +84,13 @@ void check_chip_count(Check& check) {
 }
 
 void check_chip_support(Check& check) {
-  if (!check.usable("/device/chip_mask")) return;
   const auto& profile = check.facts().profile;
+  if (const auto& made_for = check.d().device.profile; check.usable("/device/profile") && made_for != profile.name)
+    check.warn("/device/profile",
+               {"the package was planned for another device profile than it is judged by",
+                fmt::format("'{}'", made_for), fmt::format("device profile '{}'", profile.name),
+                "give --device-profile the profile of the package's device, or pack again for this one"});
+  if (!check.usable("/device/chip_mask")) return;
   const std::uint64_t mask = check.d().device.chip_mask, extra = mask & ~profile.chips();
   if (extra == 0) return;
   check.report(
@@ -176,6 +183,19 @@ void check_oplist_per_chip(Check& check) {
 
 }  // namespace
 
+std::uint64_t chips_in_use(const calbin::Description& d) {
+  std::uint64_t out = 0;
+  const auto add = [&out](std::int64_t chip) { out |= in_mask(~0ull, chip) ? 1ull << chip : 0; };
+  for (const auto& region : d.memory.regions) add(region.chip);
+  for (const auto& param : d.params) add(param.chip);
+  for (const auto& submodel : d.submodels) {
+    out |= submodel.chips;
+    for (const auto* tensors : {&submodel.inputs, &submodel.outputs})
+      for (const auto& tensor : *tensors) add(tensor.chip);
+  }
+  return out;
+}
+
 // As ONNX's collectives and their usual companions are called.
 bool crosses_chips(const calbin::Op& op) {
   static constexpr std::string_view kTypes[] = {"AllReduce", "AllGather", "AllToAll", "ReduceScatter",
@@ -194,10 +214,11 @@ void check_helper_file(Check& check, const calbin::D2d& d2d) {
 }
 
 void check_routes(Check& check, const calbin::D2d& d2d) {
-  const std::uint64_t mask = check.d().device.chip_mask;
+  // A chip in use that the mask lacks is CB0404's.
+  const std::uint64_t mask = check.d().device.chip_mask, known = mask | chips_in_use(check.d());
   for (std::size_t i = 0; i < d2d.routes.size(); ++i)
     if (const auto& route = d2d.routes[i];
-        !in_mask(mask, route.from) || !in_mask(mask, route.to) || route.from == route.to)
+        !in_mask(known, route.from) || !in_mask(known, route.to) || route.from == route.to)
       check.report(
           fmt::format("/d2d/routes/{}", i),
           {"a route does not join two chips of the package", fmt::format("{} to {}", route.from, route.to),
@@ -247,8 +268,8 @@ std::vector<Rule> chip_rules() {
        {"/device/chips,chip_mask", "/device/chip/*/id", "/d2d/routes"},
        &check_chip_count},
       {{"CB0902", "chip-mask-unsupported", Severity::kBlocker, RuleClass::kIncompatible,
-        "the package uses only chips that the device has", "6b"},
-       {"/device/chip_mask"},
+        "the package uses only chips that the device has, and was planned for this device", "6b"},
+       {"/device/chip_mask,profile"},
        &check_chip_support},
       {{"CB0905", "per-chip-oplist-missing", Severity::kError, RuleClass::kInvalid,
         "every chip of a submodel has its op list, of the same layers under tp", "7d"},

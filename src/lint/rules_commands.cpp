@@ -78,7 +78,9 @@ void check_command_missing(Check& check) {
 // ---- text against binary ----
 
 struct TextRecord {
-  std::uint64_t index = 0, address = 0, size = 0;
+  std::uint64_t index = 0;
+  std::optional<std::uint64_t> opcode;  ///< nullopt: a mnemonic
+  std::uint64_t address = 0, size = 0;
   std::uint32_t line = 0;
 };
 
@@ -95,7 +97,8 @@ std::optional<TextRecord> record_of(std::string_view line, std::uint32_t number)
   if (words.size() < 4) return std::nullopt;
   const auto index = parse_decimal_u64(words[0]), address = parse_hex_u64(words[2]), size = parse_decimal_u64(words[3]);
   if (!index || !address || !size) return std::nullopt;
-  return TextRecord{*index, *address, *size, number};
+  const auto hex = parse_hex_u64(words[1]);
+  return TextRecord{*index, hex ? hex : parse_decimal_u64(words[1]), *address, *size, number};
 }
 
 constexpr std::size_t kMostRecords = 1 << 20;
@@ -131,41 +134,101 @@ std::uint64_t little_endian(std::span<const std::byte> bytes) {
   return out;
 }
 
-/// Where a record holds its address is the vendor's affair: the column (of 8 or 4 bytes) that agrees with the text in
-/// most records. Looked for in the first records only.
+/// Where a field of a record lies.
 struct Column {
   std::size_t at = 0, width = 0;
 };
-std::optional<Column> address_column(std::span<const std::byte> bin, std::size_t record_size,
-                                     const std::vector<TextRecord>& records) {
-  const std::size_t looked_at = std::min<std::size_t>(records.size(), 256);
-  for (const std::size_t width : {8u, 4u}) {
-    for (std::size_t at = 0; at + width <= std::min<std::size_t>(record_size, 256); ++at) {
-      std::size_t same = 0;
-      for (std::size_t i = 0; i < looked_at; ++i)
-        same += little_endian(bin.subspan(i * record_size + at, width)) == records[i].address ? 1 : 0;
-      if (2 * same > looked_at) return Column{at, width};
+/// What the text says of a field; nullopt where it does not say.
+struct Field {
+  const char* name;
+  Column ours;  ///< in the records of docs/formats/calbin.md
+  std::optional<std::uint64_t> (*text)(const TextRecord&);
+};
+constexpr std::size_t kOurRecord = 16;
+const Field kFields[] = {
+    {"opcode", {0, 4}, [](const TextRecord& r) { return r.opcode; }},
+    {"size", {4, 4}, [](const TextRecord& r) { return std::optional(r.size); }},
+    {"address", {8, 8}, [](const TextRecord& r) { return std::optional(r.address); }},
+};
+
+/// The command binary beside its text.
+class Records {
+ public:
+  Records(Check& check, std::span<const std::byte> bin, std::size_t record_size, const std::vector<TextRecord>& records,
+          const std::string& text_path)
+      : check_(check), bin_(bin), record_size_(record_size), records_(records), text_path_(text_path) {}
+
+  /// Where a field lies is the vendor's affair: our own form if it agrees with most of what the text says, else for
+  /// each field the column that agrees with most records.
+  void compare() {
+    const bool ours = is_our_form();
+    std::string open;
+    for (const Field& field : kFields) {
+      if (agreement(field, {}).first == 0) continue;  // mnemonics alone
+      const auto column = ours ? std::optional(field.ours) : column_of(field);
+      if (column)
+        compare(field, *column);
+      else
+        open += fmt::format("{}{}", open.empty() ? "" : ", ", field.name);
+    }
+    if (!open.empty())
+      check_.left_out(fmt::format("{}: no column of the records holds what the text says: {}", text_path_, open));
+  }
+
+ private:
+  static constexpr std::size_t kLookedAt = 256;  ///< records, and bytes of one
+
+  std::uint64_t number(std::size_t record, Column column) const {
+    return little_endian(bin_.subspan(record * record_size_ + column.at, column.width));
+  }
+  /// Of the first records: how many say something, and how many of them the same.
+  std::pair<std::size_t, std::size_t> agreement(const Field& field, Column column) const {
+    std::size_t said = 0, same = 0;
+    for (std::size_t i = 0; i < std::min(records_.size(), kLookedAt); ++i) {
+      const auto text = field.text(records_[i]);
+      said += text ? 1 : 0;
+      same += text && number(i, column) == *text ? 1 : 0;
+    }
+    return {said, same};
+  }
+  bool is_our_form() const {
+    if (record_size_ < kOurRecord) return false;
+    std::size_t said = 0, same = 0;
+    for (const Field& field : kFields) {
+      const auto [of_field, equal] = agreement(field, field.ours);
+      said += of_field;
+      same += equal;
+    }
+    return 2 * same > said;
+  }
+  std::optional<Column> column_of(const Field& field) const {
+    for (const std::size_t width : {8u, 4u})
+      for (std::size_t at = 0; at + width <= std::min(record_size_, kLookedAt); ++at)
+        if (const auto [said, same] = agreement(field, {at, width}); 2 * same > said) return Column{at, width};
+    return std::nullopt;
+  }
+  void compare(const Field& field, Column column) {
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      const auto text = field.text(records_[i]);
+      const std::uint64_t found = number(i, column);
+      if (!text || found == *text) continue;
+      const auto show = [&](std::uint64_t value) {
+        return field.ours.width == 8 ? hex_u64(value) : std::to_string(value);
+      };
+      check_.report_in(text_path_, {}, records_[i].line,
+                       {fmt::format("the text of record {} has another {} than the binary", i, field.name), show(*text),
+                        fmt::format("{} at byte {}", show(found), i * record_size_ + column.at),
+                        "write the text again from this binary"},
+                       Severity::kWarning);
     }
   }
-  return std::nullopt;
-}
 
-void compare_addresses(Check& check, std::span<const std::byte> bin, std::size_t record_size,
-                       const std::vector<TextRecord>& records, const std::string& text_path) {
-  const auto column = address_column(bin, record_size, records);
-  if (!column)
-    return check.left_out(fmt::format("{}: no column of the records holds the addresses of the text", text_path));
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const std::uint64_t found = little_endian(bin.subspan(i * record_size + column->at, column->width));
-    if (found != records[i].address)
-      check.report_in(
-          text_path, {}, records[i].line,
-          {fmt::format("the text of record {} has another address than the binary", i), hex_u64(records[i].address),
-           fmt::format("{} at byte {}", hex_u64(found), i * record_size + column->at),
-           "write the text again from this binary"},
-          Severity::kWarning);
-  }
-}
+  Check& check_;
+  std::span<const std::byte> bin_;
+  std::size_t record_size_;
+  const std::vector<TextRecord>& records_;
+  const std::string& text_path_;
+};
 
 void check_command_records(Check& check, const calbin::Command& command, const std::string& pointer) {
   const auto bin = bytes_of(check, command.bin);
@@ -204,7 +267,9 @@ void check_command_records(Check& check, const calbin::Command& command, const s
           {"the records of the command text are not in order", fmt::format("index {}", said.records[i].index),
            fmt::format("index {}", i), "write the text again from this binary"},
           Severity::kWarning);
-  if (!said.records.empty()) compare_addresses(check, bin->bytes(), record_size, said.records, text_path);
+  if (!said.records.empty())
+    Records(check, bin->bytes(), static_cast<std::size_t>(record_size), said.records, text_path).compare();
+  if (records > kMostRecords) check.left_out(fmt::format("{}: more than {} records", text_path, kMostRecords));
 }
 
 void check_command_match(Check& check) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "calkit/base/checked.h"
@@ -85,34 +86,80 @@ void check_vocab(Check& check) {
                                   "take the package of this tokenizer, or correct the manifest"});
 }
 
+/// Something of the package, and the chips it is for.
+struct OnChips {
+  std::uint64_t chips = 0;
+  const char* kind;  ///< "region"
+  std::string name, pointer;
+};
+
+std::vector<OnChips> things_on_chips(Check& check) {
+  std::vector<OnChips> out;
+  const auto bit = [](std::int64_t chip) { return chip >= 0 && chip < 64 ? 1ull << chip : 0; };
+  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
+    if (check.usable(pointer + "/chips"))
+      out.push_back({submodel.chips, "submodel", fmt::format("'{}'", submodel.name), pointer + "/chips"});
+  });
+  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
+    out.push_back({bit(region.chip), "region", fmt::format("'{}'", region.id), pointer + "/chip"});
+  });
+  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
+    out.push_back({bit(param.chip), "parameter", fmt::format("'{}'", param.name), pointer + "/chip"});
+  });
+  check.each_tensor([&](const Check::TensorAt& at) {
+    out.push_back({bit(at.tensor.chip), "tensor", at.name(), at.pointer + "/chip"});
+  });
+  for (std::size_t i = 0; i < check.d().files.size(); ++i)
+    if (const auto& file = check.d().files[i]; check.usable_item("/files", i))
+      out.push_back({file.chips, "file", fmt::format("'{}'", file.id), fmt::format("/files/{}/chips", i)});
+  return out;
+}
+
+/// "2 submodels, 9 regions, 1 file".
+std::string counts_text(const std::vector<const OnChips*>& things) {
+  std::vector<std::pair<std::string_view, std::size_t>> counts;
+  for (const auto* thing : things) {
+    if (counts.empty() || counts.back().first != thing->kind) counts.emplace_back(thing->kind, 0);
+    ++counts.back().second;
+  }
+  std::string out;
+  for (const auto& [kind, count] : counts)
+    out += fmt::format("{}{} {}{}", out.empty() ? "" : ", ", count, kind, count == 1 ? "" : "s");
+  return out;
+}
+
+/// One finding a chip, whatever the number of things on it: either the mask lacks the chip, or they lie on a wrong one.
 void check_chip_masks(Check& check) {
   if (!check.usable("/device/chip_mask")) return;
   const std::uint64_t mask = check.d().device.chip_mask;
   const std::string allowed = fmt::format("within the package's chip_mask {}", hex_u64(mask));
-  const char* fix = "pack for the chips that the product has";
-  const auto one = [&](std::int64_t chip, const std::string& pointer, const std::string& what) {
-    if (((mask >> chip) & 1) == 0)
-      check.report(pointer + "/chip",
-                   {what + " lies on a chip the package does not use", fmt::format("chip {}", chip), allowed, fix});
-  };
-  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
-    if (check.usable(pointer + "/chips") && ((submodel.chips & ~mask) != 0 || submodel.chips == 0))
-      check.report(pointer + "/chips",
-                   {fmt::format("submodel '{}' runs on other chips than the package", submodel.name),
-                    hex_u64(submodel.chips), "at least one chip, " + allowed, fix});
-  });
-  for (std::size_t i = 0; i < check.d().files.size(); ++i)
-    if (const auto& file = check.d().files[i]; check.usable(fmt::format("/files/{}", i)) && (file.chips & ~mask) != 0)
-      check.report(
-          fmt::format("/files/{}/chips", i),
-          {fmt::format("file '{}' is for other chips than the package", file.id), hex_u64(file.chips), allowed, fix});
-  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
-    one(region.chip, pointer, fmt::format("region '{}'", region.id));
-  });
-  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
-    one(param.chip, pointer, fmt::format("parameter '{}'", param.name));
-  });
-  check.each_tensor([&](const Check::TensorAt& at) { one(at.tensor.chip, at.pointer, at.name()); });
+  const auto things = things_on_chips(check);
+  std::map<int, std::vector<const OnChips*>> strays;
+  std::vector<const OnChips*> all;
+  std::uint64_t used = 0;
+  for (const auto& thing : things) {
+    used |= thing.chips;
+    if (thing.chips != 0) all.push_back(&thing);
+    for (std::uint64_t rest = thing.chips & ~mask; rest != 0; rest &= rest - 1)
+      strays[std::countr_zero(rest)].push_back(&thing);
+    if (thing.chips == 0 && std::string_view(thing.kind) == "submodel")
+      check.report(thing.pointer, {fmt::format("submodel {} runs on no chip", thing.name), "0x0",
+                                   "at least one chip, " + allowed, "state the chips it was compiled for"});
+  }
+  if (used != 0 && (used & mask) == 0)
+    return check.report("/device/chip_mask",
+                        {"nothing of the package lies on a chip of its mask", hex_u64(mask),
+                         fmt::format("{}, where all of it lies: {}", hex_u64(used), counts_text(all)),
+                         "correct the mask, or pack for the chips it names"});
+  for (const auto& [chip, stray] : strays) {
+    const auto& first = *stray[0];
+    const bool alone = stray.size() == 1;
+    check.report(first.pointer,
+                 {fmt::format("{} {} {}on chip {}, which the package does not use", first.kind, first.name,
+                              alone ? "is " : fmt::format("and {} more things are ", stray.size() - 1), chip),
+                  alone ? fmt::format("chips {}", hex_u64(first.chips)) : counts_text(stray), allowed,
+                  "correct the mask, or pack for the chips that the product has"});
+  }
 }
 
 void check_dtypes(Check& check) {

@@ -67,14 +67,19 @@ bool is_yaml(std::string_view file) {
   return file.ends_with(".yaml") || file.ends_with(".yml");
 }
 
-/// Op lists whose text was refused for this rule's reason.
-void report_oplists(Check& check) {
-  for (const auto& list : check.facts().oplists)
-    if (!list.error.empty() && rule_of(list.problem) == check.rule().id)
-      check.report_in(list.path, {}, 0,
-                      {fmt::format("the op list of '{}' could not be read", check.d().submodels[list.submodel].name),
-                       list.error, "a document of docs/formats/oplist.md", "copy the package again, or pack it again"},
-                      check.rule().severity);
+void report_listed(Check& check, const ListedDocument& document, const char* what, const char* page) {
+  if (document.error.empty() || rule_of(document.problem) != check.rule().id) return;
+  check.report_in(
+      document.path, {}, 0,
+      {fmt::format("the {} of '{}' could not be read", what, check.d().submodels[document.submodel].name),
+       document.error, fmt::format("a document of docs/formats/{}", page), "copy the package again, or pack it again"},
+      check.rule().severity);
+}
+
+/// Op lists and I/O maps whose text was refused for this rule's reason.
+void report_listed(Check& check) {
+  for (const auto& list : check.facts().oplists) report_listed(check, list, "op list", "oplist.md");
+  for (const auto& map : check.facts().iomaps) report_listed(check, map, "I/O map", "calbin.md");
 }
 
 void report_unreadable(Check& check, const std::string& fix) {
@@ -100,15 +105,17 @@ void check_metadata_readable(Check& check) {
                     {"the description begins with a byte order mark", "EF BB BF", "UTF-8 without one",
                      "save the file without a BOM; other readers refuse it"},
                     Severity::kWarning);
-  report_oplists(check);
+  report_listed(check);
 }
 
 void check_duplicate_key(Check& check) {
   if (check.facts().unreadable)
     return report_unreadable(check, "keep one of the two; which one counts must not be left to the reader");
-  report_oplists(check);
-  each_problem(check, ProblemKind::kDuplicateId,
-               [](const Problem& p) { return Check::Said{"an id is given twice", p.found, p.allowed, p.hint}; });
+  report_listed(check);
+  each_problem(check, ProblemKind::kDuplicateId, [](const Problem& p) {
+    const bool name = p.pointer.ends_with("/name");
+    return Check::Said{name ? "a name is given twice" : "an id is given twice", p.found, p.allowed, p.hint};
+  });
 }
 
 /// "/models/*: n_ctx, n_seq; /kv_cache: bytes": keys by the object they stand in.
@@ -185,7 +192,7 @@ void check_number_range(Check& check) {
   if (check.facts().unreadable)
     return report_unreadable(
         check, "correct the producer; sizes end at 2^53-1, addresses are \"0x...\" strings of at most 64 bits");
-  report_oplists(check);
+  report_listed(check);
   each_problem(check, ProblemKind::kOutOfRange, [](const Problem& p) {
     return Check::Said{fmt::format("the number {} is out of range", p.pointer), p.found, p.allowed,
                        p.hint.empty()
@@ -203,7 +210,7 @@ void check_yaml_feature(Check& check) {
 void check_limits(Check& check) {
   if (check.facts().unreadable)
     return report_unreadable(check, "split the description, or have the producer write a flatter one");
-  report_oplists(check);
+  report_listed(check);
 }
 
 void check_version(Check& check) {
@@ -226,11 +233,11 @@ void check_version(Check& check) {
 std::vector<Rule> description_rules() {
   return {
       {{"CB0201", "metadata-unreadable", Severity::kBlocker, RuleClass::kMalformed,
-        "calbin.json and every op list can be read", "§6.9"},
+        "calbin.json, every op list and every I/O map can be read", "§6.9"},
        {},
        &check_metadata_readable},
-      {{"CB0202", "duplicate-key", Severity::kBlocker, RuleClass::kMalformed, "no key and no id is given twice",
-        "§6.9"},
+      {{"CB0202", "duplicate-key", Severity::kBlocker, RuleClass::kMalformed,
+        "no key, no id and no name that is used as one is given twice", "§6.9"},
        {},
        &check_duplicate_key},
       {{"CB0203", "unknown-key", Severity::kError, RuleClass::kMalformed,
@@ -262,7 +269,8 @@ std::vector<Rule> description_rules() {
        {},
        &check_yaml_feature},
       {{"CB0211", "limits-exceeded", Severity::kError, RuleClass::kMalformed,
-        "the description and the op lists keep the reader's limits of size, depth, entries and strings", "9c"},
+        "the description, the op lists and the I/O maps keep the reader's limits of size, depth, entries and strings",
+        "9c"},
        {},
        &check_limits},
   };

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
@@ -43,34 +43,33 @@ void check_csr_places(Check& check) {
   });
 }
 
-/// The usable ones; the first of twins.
-using RegionsById = std::unordered_map<std::string_view, const calbin::Region*>;
+const calbin::Region* parent_of(const Check& check, const calbin::Region& region) {
+  return region.parent.empty() ? nullptr : check.region(region.parent);
+}
 
-RegionsById regions_by_id(Check& check) {
-  RegionsById out;
-  check.each_region([&](const calbin::Region& region, const std::string&) { out.emplace(region.id, &region); });
+/// Who says to share bytes with whom.
+using Sharing = std::set<std::pair<const calbin::Region*, const calbin::Region*>>;
+
+Sharing sharing_of(Check& check) {
+  Sharing out;
+  check.each_region([&](const calbin::Region& region, const std::string&) {
+    for (const auto& id : region.shared_with)
+      if (const auto* other = check.region(id)) out.emplace(&region, other);
+  });
   return out;
 }
 
-const calbin::Region* parent_of(const RegionsById& regions, const calbin::Region& region) {
-  const auto found = regions.find(region.parent);
-  return found == regions.end() ? nullptr : found->second;
-}
-
 /// True when one of the two lies above the other in the tree of reservations, or they are declared as shared.
-bool may_overlap(const RegionsById& regions, const calbin::Region& a, const calbin::Region& b) {
+bool may_overlap(const Check& check, const Sharing& said, const calbin::Region& a, const calbin::Region& b) {
   const auto is_above = [&](const calbin::Region& upper, const calbin::Region& lower) {
     const auto* at = &lower;
     for (int steps = 0; at != nullptr && !at->parent.empty() && steps < 64; ++steps) {
       if (at->parent == upper.id) return true;
-      at = parent_of(regions, *at);
+      at = parent_of(check, *at);
     }
     return false;
   };
-  const auto shares = [](const calbin::Region& one, const calbin::Region& other) {
-    return std::find(one.shared_with.begin(), one.shared_with.end(), other.id) != one.shared_with.end();
-  };
-  return is_above(a, b) || is_above(b, a) || (shares(a, b) && shares(b, a));
+  return is_above(a, b) || is_above(b, a) || (said.contains({&a, &b}) && said.contains({&b, &a}));
 }
 
 /// I/O lies in I/O reservations; a KV cache that a graph reads or writes itself lies in the KV one, too.
@@ -203,14 +202,37 @@ void check_alignment(Check& check) {
   });
 }
 
+/// Sharing is agreed between two; where they overlap all the same, that is the finding.
+void check_sharing(Check& check, const Sharing& said) {
+  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
+    for (std::size_t i = 0; i < region.shared_with.size(); ++i) {
+      const auto* other = check.region(region.shared_with[i]);
+      if (other == nullptr) continue;  // CB0204
+      const bool self = other == &region;
+      const bool one_place = other->chip == region.chip && other->space == region.space;
+      const bool overlapping = one_place && overlap(region.base, region.size, other->base, other->size);
+      if (!self && (said.contains({other, &region}) || (overlapping && !may_overlap(check, said, region, *other))))
+        continue;
+      check.report_in(kDescriptionFile, fmt::format("{}/shared_with/{}", pointer, i), 0,
+                      {self ? fmt::format("region '{}' is said to share bytes with itself", region.id)
+                            : fmt::format("region '{}' says that it shares bytes with '{}', which does not say so",
+                                          region.id, other->id),
+                       fmt::format("'{}'", other->id), "shared_with on both regions, or on none",
+                       "have the memory plan say on both sides what is meant"},
+                      Severity::kError);
+    }
+  });
+}
+
 void check_region_overlap(Check& check) {
+  const Sharing said = sharing_of(check);
+  check_sharing(check, said);
   constexpr std::uint64_t kMaxPairs = 100000;
   struct Place {
     const calbin::Region* region;
     std::string pointer;
   };
   std::vector<Place> places;
-  const RegionsById by_id = regions_by_id(check);
   check.each_region([&](const calbin::Region& region, const std::string& pointer) {
     if (region.size != 0 && !wraps(region.base, region.size)) places.push_back({&region, pointer});
   });
@@ -226,7 +248,7 @@ void check_region_overlap(Check& check) {
       if (b.chip != a.chip || b.space != a.space || b.base >= a.base + a.size) break;
       if (++pairs > kMaxPairs)
         return check.not_evaluated(fmt::format("more than {} pairs of regions overlap", kMaxPairs));
-      if (may_overlap(by_id, a, b)) continue;
+      if (may_overlap(check, said, a, b)) continue;
       check.report(places[k].pointer, {fmt::format("regions '{}' and '{}' share bytes on chip {}", a.id, b.id, a.chip),
                                        fmt::format("'{}' {}", b.id, range_text(b.base, b.size)),
                                        fmt::format("outside '{}' {}", a.id, range_text(a.base, a.size)),
@@ -256,6 +278,18 @@ void check_strides(Check& check, const Check::TensorAt& at) {
        "one of strides, shape and dtype is wrong; regenerate the map"});
 }
 
+/// What is meant lies inside what is stored.
+void check_logical(Check& check, const Check::TensorAt& at) {
+  const Shape &physical = at.tensor.shape, &logical = at.tensor.layout.logical_shape;
+  if (at.tensor.role == "logits" || physical.size() != logical.size()) return;  // CB0406, CB0303
+  for (std::size_t axis = 0; axis < physical.size(); ++axis)
+    if (physical[axis] < logical[axis])
+      return check.report(at.pointer + "/layout/logical_shape",
+                          {fmt::format("the logical shape of {} is larger than its physical one", at.name()),
+                           shape_text(logical), fmt::format("within {}", shape_text(physical)),
+                           "one of shape and logical_shape is wrong; regenerate the map"});
+}
+
 void check_size_of_shape(Check& check) {
   const auto fits = [&](const Shape& shape, DType dtype, std::uint64_t size, const std::string& pointer,
                         const std::string& what) {
@@ -268,6 +302,7 @@ void check_size_of_shape(Check& check) {
   check.each_tensor([&](const Check::TensorAt& at) {
     fits(at.tensor.shape, at.tensor.dtype, at.tensor.size, at.pointer + "/size", at.name());
     check_strides(check, at);
+    check_logical(check, at);
     const auto& tile = at.tensor.layout.tile;
     const std::size_t rank = at.tensor.shape.size();
     if (tile.empty()) return;
@@ -278,18 +313,26 @@ void check_size_of_shape(Check& check) {
                     "one tile size that divides the physical rows (axis -2)", "regenerate the map for this tile size"});
   });
   check.each_param([&](const calbin::Param& param, const std::string& pointer) {
-    fits(param.shape, param.dtype, param.length, pointer + "/length", fmt::format("parameter '{}'", param.name));
+    const std::string what = fmt::format("parameter '{}'", param.name);
+    fits(param.shape, param.dtype, param.length, pointer + "/length", what);
+    if (!calbin::holds_logical_shape(param))
+      check.report(pointer + "/logical_shape",
+                   {fmt::format("the blocks of {} do not make up its logical shape", what),
+                    fmt::format("logical {}", shape_text(param.logical_shape)),
+                    fmt::format("{} blocks of {}",
+                                param.shard && !param.shard->replicated ? param.shard->count : std::int64_t{1},
+                                shape_text(param.shape)),
+                    "one of shape, logical_shape and shard is wrong; pack again"});
   });
 }
 
 void check_region_parent(Check& check) {
-  const RegionsById by_id = regions_by_id(check);
   check.each_region([&](const calbin::Region& region, const std::string& pointer) {
     if (region.parent.empty() || wraps(region.base, region.size)) return;
-    const auto* parent = parent_of(by_id, region);
+    const auto* parent = parent_of(check, region);
     if (parent == nullptr || wraps(parent->base, parent->size)) return;
     const auto* at = &region;
-    for (std::size_t steps = 0; at != nullptr && !at->parent.empty(); ++steps, at = parent_of(by_id, *at)) {
+    for (std::size_t steps = 0; at != nullptr && !at->parent.empty(); ++steps, at = parent_of(check, *at)) {
       if (steps > 64 || (steps > 0 && at == &region)) {
         check.report(pointer + "/parent",
                      {fmt::format("the parents of region '{}' form a ring or a chain without end", region.id),
@@ -331,7 +374,8 @@ std::vector<Rule> memory_rules() {
        &check_region_overlap},
       {{"CB0505", "size-vs-shape", Severity::kError, RuleClass::kInvalid,
         "a tensor's bytes are what its shape and dtype need", "7c 9b"},
-       {"/submodels/*/inputs,outputs/*/shape,dtype,size,layout", "/params/*/shape,dtype,length"},
+       {"/submodels/*/inputs,outputs/*/shape,dtype,size,layout,role",
+        "/params/*/name,shape,logical_shape,shard,dtype,length"},
        &check_size_of_shape},
       {{"CB0510", "submodel-outside-global", Severity::kError, RuleClass::kInvalid,
         "every region lies inside its parent", "7b", Maturity::kPreview},

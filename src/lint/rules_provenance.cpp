@@ -40,6 +40,9 @@ void check_complete(Check& check) {
   for (const char* part : {"compiler", "tvm", "kernel", "oplib"}) need_fact(check, part, made.commits.contains(part));
   const bool command = std::any_of(made.argv.begin(), made.argv.end(), [](const auto& word) { return !word.empty(); });
   need_fact(check, "argv", command);
+  for (const auto& problem : check.facts().reading.problems)  // one that is no digest is CB0109's
+    if (problem.kind == calbin::ProblemKind::kOrigin && problem.pointer == "/provenance/config_digest")
+      need_fact(check, "config_digest", false);
   const auto pointer = fmt::format("{}/input_onnx_digest", kPlace);
   if (!check.usable(pointer) || !check.usable("/submodels")) return;
   for (const char* phase : {"prefill", "decode"}) {
@@ -123,7 +126,7 @@ void check_container(Check& check) {
 std::vector<Rule> provenance_rules() {
   return {
       {{"CB1101", "provenance-incomplete", Severity::kError, RuleClass::kPolicy,
-        "commits, command and ONNX inputs of the build are stated", "7g §7a"},
+        "commits, command, configuration and ONNX inputs of the build are stated", "7g §7a"},
        {"/provenance/compiler,tvm,kernel,oplib,argv,input_onnx_digest", "/package/compat/device", "/submodels/*/type"},
        &check_complete},
       {{"CB1102", "revision-mutable", Severity::kError, RuleClass::kPolicy, "revisions are full hashes of commits",

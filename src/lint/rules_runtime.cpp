@@ -37,7 +37,7 @@ bool ranges_readable(Check& check) {
 
 void look_up(Check& check, const Version& runtime) {
   const auto& compat = check.d().compat;
-  const auto& matrix = check.facts().support;
+  const auto& matrix = *check.facts().support;
   const auto* row = matrix.find(runtime, {compat.runtime_abi, compat.driver, compat.firmware, compat.device});
   const std::string found =
       fmt::format("runtime {}, driver {}, firmware {}, device {}", check.facts().inputs.runtime_abi, compat.driver,

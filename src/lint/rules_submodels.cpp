@@ -11,14 +11,16 @@ namespace calkit::lint {
 
 namespace {
 
-const std::set<std::string, std::less<>> kTypes = {"prefill", "decode", "kv_update"};
+bool is_type(std::string_view word) {
+  return std::find(calbin::kSubmodelTypes.begin(), calbin::kSubmodelTypes.end(), word) != calbin::kSubmodelTypes.end();
+}
 
 /// What a type word means, producers' spellings included: they are no words of calbin.json (CB0301), but a prefill that
 /// is called `llm_decode` is also the wrong kind of submodel (CB0302).
 std::string_view meaning(std::string_view type) {
   if (type == "llm_prefill") return "prefill";
   if (type == "llm_decode") return "decode";
-  return kTypes.contains(type) ? type : "";
+  return is_type(type) ? type : "";
 }
 
 /// The longest step a submodel takes: from its token range and from its token tensors.
@@ -49,7 +51,7 @@ bool has_type(const calbin::Description& d, std::string_view type) {
 
 void check_submodel_type(Check& check) {
   check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
-    if (!check.usable(pointer) || kTypes.contains(submodel.type)) return;
+    if (!check.usable(pointer) || is_type(submodel.type)) return;
     check.report(pointer + "/type",
                  {fmt::format("submodel '{}' has an unknown type", submodel.name), fmt::format("'{}'", submodel.type),
                   "prefill, decode or kv_update, spelt exactly so",

@@ -32,7 +32,18 @@ std::string kib_note(std::string_view text, std::uint64_t device) {
   return fmt::format("would be {} if KiB: ask the producer, the text is not rewritten", format_bytes(*kib.bytes));
 }
 
+/// An empty text is there and says nothing; an absent one leaves it to the bytes.
+bool stated_empty(const Check& check) {
+  const Value* memory = check.facts().document->find("memory");
+  const Value* text = memory != nullptr ? memory->find("declared_text") : nullptr;
+  return text != nullptr && text->is_string() && text->if_string()->empty();
+}
+
 void check_unit_present(Check& check) {
+  if (check.usable(kText) && stated_empty(check))
+    return check.report(kText, {"the required memory is an empty text", "\"\"",
+                                "a number and one of B, kB, KiB, MB, MiB, GB, GiB, TB, TiB, or no such field",
+                                "have the producer state the memory it needs, with its unit"});
   const auto* text = declared(check);
   if (text != nullptr && parse_quantity(*text).problem == "no unit")
     check.report(kText, {"the required memory has no unit", fmt::format("'{}'", *text),

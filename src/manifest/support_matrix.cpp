@@ -80,7 +80,7 @@ Result<SupportMatrix> read_support_matrix(const std::filesystem::path& path) {
   return parse_matrix(Cursor(document, path.string()));
 }
 
-Result<SupportMatrix> default_support_matrix() {
+const Result<SupportMatrix>& default_support_matrix() {
   static const Result<SupportMatrix> parsed = parse_default();
   return parsed;
 }

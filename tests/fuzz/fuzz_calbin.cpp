@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "calkit/calbin/iomap.h"
 #include "calkit/calbin/oplist.h"
 #include "calkit/calbin/reading.h"
 #include "calkit/lint/lint.h"
@@ -23,6 +24,16 @@ void round_trip_oplist(const Value& document) {
   const Value written = calkit::calbin::to_value(*read);
   const auto again = calkit::calbin::parse_oplist(Cursor(written, "again"));
   if (!again.ok() || !(*again == *read)) std::abort();
+}
+
+/// A map of any submodel can be compared with any other.
+void compare_map(const Value& document) {
+  const auto map = calkit::calbin::parse_iomap(Cursor(document, "iomap.json"));
+  if (!map.ok()) return;
+  calkit::calbin::Submodel submodel;
+  submodel.name = map->submodel;
+  submodel.iomap[map->chip] = "iomap";
+  if (calkit::calbin::compare_iomap(submodel, map->chip, *map).size() != map->rows.size()) std::abort();
 }
 
 /// The seal would refuse nearly every change before anything else is looked at, so the document is sealed first. What
@@ -58,6 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto document = calkit::parse_json(text, "calbin.json");
   if (!document.ok()) return 0;
   round_trip_oplist(*document);
+  compare_map(*document);
   if (document->is_object()) round_trip_description(*document);
   if (document->find("package") != nullptr) lint_it(text);
   return 0;

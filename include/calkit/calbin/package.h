@@ -95,6 +95,9 @@ struct Param {
   std::string quant_ref, tied_to;  ///< empty: none
   bool operator==(const Param&) const = default;
 };
+/// False when the blocks of this shape cannot make up logical_shape. Blocks of a quantised tensor may be packed, and
+/// are not judged.
+bool holds_logical_shape(const Param& param);
 /// How a tensor lies in memory. `tile` {} is plain row-major; {16} or {32} pads axis -2 to a multiple of it (the tile
 /// size D0), the rows beyond logical_shape being undefined.
 struct Layout {

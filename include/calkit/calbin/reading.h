@@ -1,6 +1,7 @@
 #pragma once
 /// Reading calbin.json without giving up at the first problem: what lint needs. parse_description() is this plus "no
 /// problem allowed", so the strict reader and lint cannot disagree about what a good description is.
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ inline constexpr ReadLimits kDescriptionLimits = {.max_bytes = 100'000'000,
                                                   .max_string = 64 << 10,
                                                   .byte_order_mark = true};
 
+/// What a submodel can be. The reader takes any text, so that lint can tell what stands there.
+inline constexpr std::array<std::string_view, 3> kSubmodelTypes = {"prefill", "decode", "kv_update"};
+
 enum class ProblemKind {
   kSchema,       ///< `schema` is not 1: nothing else was read
   kMissing,      ///< a required field is absent, or names something the description does not have
@@ -25,7 +29,8 @@ enum class ProblemKind {
   kOutOfRange,   ///< negative, above 2^53-1, above 64 bits, or outside the field's own bounds
   kDigest,       ///< not `sha256:` and 64 hex digits
   kDigestCase,   ///< upper-case hex: equal after decoding; parse_description() lets it pass
-  kDuplicateId,  ///< two files, regions or schemes have one id
+  kDuplicateId,  ///< two files, regions, schemes, tensors of a list or blocks of a chip have one id or name
+  kOrigin,       ///< a fact of the provenance is absent, and no reason stands in its place: CB1101 tells
   kSeal,         ///< `seal` is not that of the document: it was changed after it was sealed
 };
 

@@ -13,6 +13,7 @@
 #include "calkit/base/tree.h"
 #include "calkit/base/value.h"
 #include "calkit/calbin/reading.h"
+#include "calkit/calbin/runtime_abi.h"
 #include "calkit/manifest/service.h"
 #include "calkit/manifest/support_matrix.h"
 #include "calkit/manifest/targets.h"
@@ -59,13 +60,13 @@ struct Inputs {
   std::optional<manifest::ServiceManifest> service;
   std::string service_digest;                      ///< "sha256:..." of the service manifest's file, for the report
   std::optional<manifest::DeviceProfile> profile;  ///< nullopt: the profile built into the library
-  std::string runtime_abi = "0.7.6";               ///< what the runtime speaks; this is the emulated one's
-  std::optional<manifest::SupportMatrix> support;  ///< nullopt: the matrix built into the library
-  std::optional<std::filesystem::path> baseline;   ///< a frozen baseline, for the rules that compare with it
-  std::shared_ptr<const FileTree> tree;            ///< the package's files; null: `package` is opened
-  ByteProgress progress;                           ///< of hashing; empty: nobody wants to know
-  ReadLimits limits = calbin::kDescriptionLimits;  ///< of the description and the op lists
-  std::filesystem::path dialects;                  ///< folder of further dialects; empty: the shipped ones alone
+  std::string runtime_abi = calbin::kEmulatedRuntimeAbi;  ///< what the runtime speaks
+  std::optional<manifest::SupportMatrix> support;         ///< nullopt: the matrix built into the library
+  std::optional<std::filesystem::path> baseline;          ///< a frozen baseline, for the rules that compare with it
+  std::shared_ptr<const FileTree> tree;                   ///< the package's files; null: `package` is opened
+  ByteProgress progress;                                  ///< of hashing; empty: nobody wants to know
+  ReadLimits limits = calbin::kDescriptionLimits;         ///< of the description and the op lists
+  std::filesystem::path dialects;                         ///< folder of further dialects; empty: the shipped ones alone
 };
 
 /// An entry of a waiver file (docs/formats/waivers.md).

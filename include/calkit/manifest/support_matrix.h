@@ -29,6 +29,6 @@ struct SupportMatrix {
 /// kInput: schema, unknown keys, a text that is no version range, an empty reason, no rows.
 Result<SupportMatrix> read_support_matrix(const std::filesystem::path& path);
 /// The matrix built into the library (manifests/support/emulated.yaml).
-Result<SupportMatrix> default_support_matrix();
+const Result<SupportMatrix>& default_support_matrix();
 
 }  // namespace calkit::manifest

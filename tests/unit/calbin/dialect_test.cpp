@@ -372,6 +372,22 @@ TEST(DialectFolder, AddsToTheShippedOnesAndRefusesTwins) {
   EXPECT_FALSE(dialects_with(dir / "nowhere").ok());
 }
 
+TEST(DialectFolder, RefusesFieldsAndWordsThatNoDescriptionHas) {
+  const auto refused = [](const std::string& to, const std::string& words) {
+    testing_support::ScratchDir dir;
+    dir.write("t.yaml",
+              "schema: calkit.dialect/1\nid: t\nversion: \"1\"\nmatch: {file: t.json}\nunmapped: warn\nmap:\n"
+              "  - {from: /m, to: /submodels, parse: items}\n  - {from: /m/*/k, to: " +
+                  to + ", parse: enum, enum: {A: " + words + "}}\n");
+    const auto all = dialects_with(dir.path());
+    return all.ok() ? std::string() : all.error().message + " " + all.error().hint;
+  };
+  EXPECT_EQ(refused("/submodels/*/type", "prefill"), "");
+  EXPECT_THAT(refused("/submodels/*/type", "prefil"),
+              HasSubstr("allowed: for /submodels/*/type: prefill, decode, kv_update did you mean prefill?"));
+  EXPECT_THAT(refused("/submodels/*/kind", "prefill"), HasSubstr("a field of calbin.json"));
+}
+
 // --- named things --------------------------------------------------------------------------------------------------
 
 TEST(DialectKey, AnObjectOfNamedThingsIsAListInTheOrderOfTheFile) {

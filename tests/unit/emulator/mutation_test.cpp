@@ -83,14 +83,23 @@ std::vector<Mutation> mutations() {
          read.region = "kv";
          read.base = p.region("kv").base;
        },
-       kBad},
+       kUnsupported},
+      {"an op of its own that writes the KV region",
+       [](TestPackage& p) {
+         auto keep = p.decode.ops[0];
+         keep.id = 1;
+         keep.writes[0].region = "kv";
+         keep.writes[0].base = p.region("kv").base;
+         p.decode.ops.push_back(keep);
+       },
+       kUnsupported},
       {"an op that reads tokens elsewhere", [](TestPackage& p) { p.decode.ops[0].reads[1].base += 8; }, kOtherNumbers},
       {"an op that writes logits elsewhere",
        [](TestPackage& p) {
          p.decode.ops[0].writes[0].region = "workspace";
          p.decode.ops[0].writes[0].base = p.region("workspace").base + 1024;
        },
-       kOtherNumbers},
+       kBad},
       {"tokens that arrive elsewhere",
        [](TestPackage& p) { p.decode_model().inputs[0].base = p.decode_model().inputs[1].base; }, kOtherNumbers},
       {"logits that are fetched elsewhere", [](TestPackage& p) { p.decode_model().outputs[0].base += 64; },

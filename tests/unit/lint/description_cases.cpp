@@ -175,7 +175,7 @@ std::vector<LintCase> field_cases() {
       {"a tensor names a region nobody reserves",
        {"CB0204"},
        [](Scene& s) { s.package.decode_model().inputs[0].region = "io.nowhere"; },
-       {"CB0501", "CB0502", "CB0701", "CB0702", "CB0703", "CB0705"}},
+       {"CB0501", "CB0502", "CB0509", "CB0701", "CB0702", "CB0703", "CB0705"}},
       {"an optional text is absent and that is fine", {}, [](Scene& s) { s.package.description.created.reset(); }},
       {"a number as a text",
        {"CB0205"},

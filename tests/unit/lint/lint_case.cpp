@@ -19,7 +19,9 @@ Result<Report> run_setup(const Scene& setup) {
 }
 
 Result<Report> run_setup_in(const Scene& setup, const std::filesystem::path& dir) {
-  setup.package.write(dir / "mini.calbin");
+  auto package = setup.package;
+  if (setup.profile) package.description.device.profile = setup.profile->name;  // planned for what judges it
+  package.write(dir / "mini.calbin");
   Inputs inputs;
   inputs.package = dir / "mini.calbin";
   inputs.service = setup.service;
@@ -54,9 +56,10 @@ Ids open_ids(const Report& report) {
 
 std::vector<LintCase> all_cases() {
   std::vector<LintCase> out;
-  for (const auto& part : {file_cases(), description_cases(), contract_cases(), memory_cases(),
-                           param_alias_unit_cases(), submodel_shape_cases(), content_cases(), provenance_cases(),
-                           golden_cases(), quant_cases(), partition_and_chip_cases(), command_cases()})
+  for (const auto& part :
+       {file_cases(), description_cases(), contract_cases(), memory_cases(), param_alias_unit_cases(),
+        submodel_shape_cases(), content_cases(), provenance_cases(), golden_cases(), quant_cases(),
+        partition_and_chip_cases(), command_cases(), contradiction_cases()})
     out.insert(out.end(), part.begin(), part.end());
   return out;
 }

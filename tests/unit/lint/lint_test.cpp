@@ -184,6 +184,30 @@ TEST(Lint, ListsAtMostTwoHundredFindingsOfARuleAndCountsTheRest) {
   EXPECT_THAT(to_text(*report, false), HasSubstr("50 more findings are not listed"));
 }
 
+TEST(Lint, AWrongChipMaskIsOneFinding) {
+  Scene setup = good_setup();
+  setup.package = testing_support::good_package({32, 64, 16, 2, 0, 1, true});
+  setup.package.description.device.chip_mask = 2;
+  const auto report = run_setup(setup);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->findings.size(), 1u) << to_text(*report, false);
+  EXPECT_EQ(report->findings[0].rule, "CB0404");
+  EXPECT_EQ(report->findings[0].canonical, "/device/chip_mask");
+  EXPECT_THAT(report->findings[0].limit, HasSubstr("0x1, where all of it lies: 2 submodels, 9 regions, 4 parameters"));
+}
+
+TEST(Lint, AChipThatTheMaskLeavesOutIsOneFindingAndItsCountAnother) {
+  Scene setup = good_setup();
+  const testing_support::PackageShape shape{32, 64, 16, 2, 0, 2, true};
+  setup.package = testing_support::good_package(shape);
+  setup.service = testing_support::good_service(shape);
+  setup.package.description.device.chip_mask = 1;
+  const auto report = run_setup(setup);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(finding_ids(*report), (Ids{"CB0404", "CB0901"})) << to_text(*report, false);
+  EXPECT_EQ(report->count(Severity::kBlocker) + report->count(Severity::kError), 2u) << to_text(*report, false);
+}
+
 TEST(Lint, AFolderThatIsNotThereIsAnErrorAndNoReport) {
   Inputs inputs;
   inputs.package = "no-such-folder.calbin";

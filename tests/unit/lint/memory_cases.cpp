@@ -33,7 +33,10 @@ std::vector<LintCase> region_cases() {
        [](Scene& s) { logits(s).base = s.package.region("io.decode").base + 4096 - 124; }},
       {"a tensor that ends with its region is fine",
        {},
-       [](Scene& s) { logits(s).base = s.package.region("io.decode").base + 4096 - 128; }},
+       [](Scene& s) {
+         logits(s).base = s.package.region("io.decode").base + 4096 - 128;
+         s.package.decode.ops[0].writes[0].base = logits(s).base;
+       }},
       {"a tensor below its region",
        {"CB0501"},
        [](Scene& s) { logits(s).base = s.package.region("io.decode").base - 128; }},
@@ -260,8 +263,8 @@ std::vector<LintCase> oplist_cases() {
       {"an op that writes over a buffer in use",
        {"CB0704"},
        [](Scene& s) {
-         s.package.prefill.ops[1].writes[0].base -= 4;
-         s.package.prefill.ops[2].reads[1].base -= 4;
+         s.package.prefill.ops[1].writes[0].base -= 8;
+         s.package.prefill.ops[2].reads[1].base -= 8;
        }},
       {"two values in use on exactly the same bytes",
        {"CB0704"},

@@ -82,7 +82,7 @@ std::vector<LintCase> param_cases() {
          s.package.description.params.push_back(empty);
        }},
       {"a parameter region that is too small",
-       {"CB0605"},
+       {"CB0509", "CB0605"},
        [](Scene& s) {
          s.package.region("param").size = 4096;
          s.package.decode.ops[0].reads[0].size = 4096;
@@ -108,7 +108,9 @@ std::vector<LintCase> alias_cases() {
       {"ping is pong with one job in flight is fine", {}, [](Scene& s) { ping_pong(s, 0, 1); }},
       {"ping and pong side by side are fine", {}, [](Scene& s) { ping_pong(s, 128, 2); }},
       {"a pong outside the region", {"CB0501"}, [](Scene& s) { ping_pong(s, 1 << 20, 2); }},
-      {"logits on the tokens", {"CB0702"}, [](Scene& s) { logits(s).base = token(s).base; }},
+      {"logits on the tokens",
+       {"CB0702", "CB0704"},
+       [](Scene& s) { logits(s).base = s.package.decode.ops[0].writes[0].base = token(s).base; }},
       {"logits on the last byte of the positions",
        {"CB0702"},
        [](Scene& s) { s.package.decode_model().inputs[1].base = logits(s).base + 120; }},
