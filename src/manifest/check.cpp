@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "calkit/base/files.h"
 #include "calkit/base/text.h"
 
@@ -34,6 +36,22 @@ std::string known_schemas() {
   for (const auto& kind : manifest_kinds())
     out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", kind.schema, kind.name);
   return out;
+}
+
+/// A decimal as it stands in the file: 1.10 is the double 1.1, and its reader must find it again.
+std::string spelling_at(std::string_view text, const ManifestProblem& problem) {
+  for (std::uint32_t line = 1; line < problem.line && !text.empty(); ++line)
+    text.remove_prefix(std::min(text.size(), std::min(text.find('\n'), text.size()) + 1));
+  if (problem.line == 0 || problem.column == 0 || problem.column > text.size()) return problem.found;
+  text.remove_prefix(problem.column - 1);
+  text = text.substr(0, text.find_first_not_of("+-.0123456789eE"));
+  const auto value = [](std::string_view number) -> std::optional<double> {
+    double out = 0;
+    const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), out);
+    return bad == std::errc{} && end == number.data() + number.size() ? std::optional(out) : std::nullopt;
+  };
+  const auto found = value(problem.found);
+  return found && text.find('.') != std::string_view::npos && value(text) == found ? std::string(text) : problem.found;
 }
 
 ManifestProblem unknown_schema(const Value& document, const Value* schema) {
@@ -107,6 +125,7 @@ Result<ManifestCheck> check_manifest(const std::filesystem::path& path) {
     if (schema_text(i).empty()) return out;
     CALKIT_TRY(const Value schema, parse_json(schema_text(i), "an embedded schema"));
     CALKIT_TRY(out.problems, check_schema(*document, schema));
+    for (auto& problem : out.problems) problem.found = spelling_at(text, problem);
     return out;
   }
   out.unknown_schema = true;
