@@ -300,6 +300,10 @@ void compare_with_frozen(Check& check, const manifest::BaselineFacts& baseline) 
 
 void check_architecture(Check& check) {
   if (!check.usable("/model")) return;
+  if (const auto& model = check.d().model; model.q_heads % model.kv_heads != 0)
+    check.report("/model/kv_heads",
+                 {"the query heads cannot be shared out among the KV heads", fmt::format("{}", model.kv_heads),
+                  fmt::format("a divisor of q_heads {}", model.q_heads), "correct the one that is wrong"});
   if (check.facts().baseline)
     compare_with_frozen(check, *check.facts().baseline);
   else if (!check.need_service())

@@ -48,8 +48,14 @@ class Flow {
     host_and_others();
     const auto& ops = list_.oplist->ops;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      for (std::size_t k = 0; k < ops[i].reads.size(); ++k) read(ops[i], ops[i].reads[k], i, k);
-      for (const auto& operand : ops[i].writes) write(operand);
+      for (std::size_t k = 0; k < ops[i].reads.size(); ++k) {
+        same_type(ops[i], ops[i].reads[k], fmt::format("/ops/{}/reads/{}", i, k));
+        read(ops[i], ops[i].reads[k], i, k);
+      }
+      for (const auto& operand : ops[i].writes) {
+        write(operand);
+        given_.insert_or_assign({operand.name, operand.base}, operand.dtype);
+      }
     }
     for (std::size_t k = 0; k < submodel_.outputs.size(); ++k) output(submodel_.outputs[k], k);
   }
@@ -105,6 +111,19 @@ class Flow {
     auto& space = spaces_[region->space];
     space.filled.add(operand.base, operand.base + operand.size);
     space.by_ops.add(operand.base, operand.base + elements(operand));
+  }
+
+  /// One name at one address is one value.
+  void same_type(const calbin::Op& op, const calbin::Operand& operand, const std::string& pointer) {
+    const auto at = given_.find({operand.name, operand.base});
+    if (operand.absent || !operand.csr.empty() || at == given_.end() || at->second == operand.dtype) return;
+    check_.report_in(
+        list_.path, pointer, calbin::line_of(list_.document, pointer),
+        {fmt::format("op {} {} of '{}' reads '{}' as another type than it was written", op.id, op.type, submodel_.name,
+                     operand.name),
+         std::string(dtype_name(operand.dtype)), fmt::format("{}, as the op before wrote it", dtype_name(at->second)),
+         "regenerate the op list; a cast is an op and gives a value of its own"},
+        Severity::kWarning);
   }
 
   std::uint64_t elements(const calbin::Operand& operand) const {
@@ -167,6 +186,7 @@ class Flow {
   const OpListFacts& list_;
   const calbin::Submodel& submodel_;
   std::map<std::string, Space, std::less<>> spaces_;
+  std::map<std::pair<std::string, std::uint64_t>, DType> given_;  ///< by ops: name and address -> type
 };
 
 }  // namespace

@@ -40,6 +40,11 @@ void check_complete(Check& check) {
   for (const char* part : {"compiler", "tvm", "kernel", "oplib"}) need_fact(check, part, made.commits.contains(part));
   const bool command = std::any_of(made.argv.begin(), made.argv.end(), [](const auto& word) { return !word.empty(); });
   need_fact(check, "argv", command);
+  if (made.started && made.finished && *made.finished < *made.started)  // one form, so texts compare as times
+    check.report(
+        fmt::format("{}/finished", kPlace),
+        {"the build ended before it began", fmt::format("'{}'", *made.finished),
+         fmt::format("not before started '{}'", *made.started), "have the producer record both from one clock"});
   for (const auto& problem : check.facts().reading.problems)  // one that is no digest is CB0109's
     if (problem.kind == calbin::ProblemKind::kOrigin && problem.pointer == "/provenance/config_digest")
       need_fact(check, "config_digest", false);

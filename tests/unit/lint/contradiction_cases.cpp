@@ -113,6 +113,18 @@ std::vector<LintCase> flow_cases() {
          prefill_ops(s)[1].writes[0].size = 8;
          prefill_ops(s)[2].reads[1].shape[1].value = std::int64_t{8};
        }},
+      {"an op that reads a value as another type than it was written",
+       {"CB0509"},
+       [](Scene& s) { prefill_ops(s)[2].reads[1].dtype = DType::kF64; }},
+      {"CB0509 near: another value of another type in the same place",
+       {},
+       [](Scene& s) {
+         auto late = prefill_ops(s)[0];
+         late.id = 90;
+         late.writes[0].name = "late";
+         late.writes[0].dtype = DType::kI32;
+         prefill_ops(s).push_back(late);
+       }},
       {"CB0509 near: a value that two ops read",
        {},
        [](Scene& s) {
@@ -241,6 +253,23 @@ std::vector<LintCase> fact_cases() {
                made.find("notes")->set("kernel", "none");
                std::erase_if(*made.find("notes")->if_object(),
                              [](const auto& note) { return note.first == "compiler"; });
+             }),
+      edited("a build that ended before it began", {"CB1101"},
+             [](Value& d) {
+               d.find("provenance")->set("started", "2026-01-02T03:04:05Z");
+               d.find("provenance")->set("finished", "2026-01-02T03:04:04Z");
+             }),
+      edited("CB1101 near: a build of less than a second", {},
+             [](Value& d) {
+               d.find("provenance")->set("started", "2026-01-02T03:04:05Z");
+               d.find("provenance")->set("finished", "2026-01-02T03:04:05Z");
+             }),
+      edited("query heads that no KV head can serve alike", {"CB0411"},
+             [](Value& d) {
+               Value& model = *d.find("model");
+               model.set("q_heads", 3);
+               model.set("kv_heads", 2);
+               model.set("head_dim", 2);
              }),
       edited("no digest of the compiler's settings", {"CB1101"}, drop("provenance", "config_digest")),
       edited("no command at all", {"CB1101"}, drop("provenance", "argv")),
