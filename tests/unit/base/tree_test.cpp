@@ -204,7 +204,9 @@ TEST(FileTree, RefusesWhatIsNoPackageAndSaysWhatItIs) {
     EXPECT_FALSE(tree.ok()) << name;
     if (tree.ok()) return std::string();
     EXPECT_EQ(tree.error().kind, ErrorKind::kInput) << name;
-    if (name.find(".tar") != std::string::npos) EXPECT_NE(tree.error().hint, "") << name;
+    if (name.find(".tar") != std::string::npos) {
+      EXPECT_NE(tree.error().hint, "") << name;
+    }
     return tree.error().message;
   };
   EXPECT_THAT(said("t.tar.gz"), HasSubstr("a gzip file"));
