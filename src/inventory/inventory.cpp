@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "calkit/onnx/io.h"
+#include "candidates.h"
+#include "cost.h"
+#include "ranking.h"
 #include "walk.h"
 
 namespace calkit::inventory {
@@ -64,12 +67,12 @@ bool Inventory::passed() const {
                       [](const Finding& f) { return f.severity == Finding::Severity::kError; });
 }
 
-Result<Inventory> take_inventory(const std::filesystem::path& graph) {
-  CALKIT_TRY(const onnx::Outline outline, onnx::load_outline(graph), "reading the graph");
+Result<Inventory> inventory_of(const onnx::Outline& outline, const Options& options) {
+  const manifest::OpSupport* matrix = options.support;
+  if (!matrix) {
+    CALKIT_TRY(matrix, manifest::built_in_op_support("emulated"));
+  }
   Inventory out;
-  out.file = graph.string();
-  std::error_code ignored;
-  out.file_bytes = std::filesystem::file_size(graph, ignored);
   for (const std::string& problem : outline.problems) out.findings.push_back({Finding::Severity::kError, problem});
   out.inference_note = outline.inference_note;
   head(outline.model, out);
@@ -81,7 +84,24 @@ Result<Inventory> take_inventory(const std::filesystem::path& graph) {
              "initialisers that are also inputs ({}, first '{}'): a caller may replace them, so they cannot be folded",
              out.overridable.size(), out.overridable.front())});
   axes(out);
-  Walk(outline.model, out).run();
+  out.support_target = matrix->target;
+  out.support_source = matrix->file;
+  Walk(outline.model, *matrix, out).run();
+  out.candidates = find_candidates(outline.model.graph);
+  for (const auto& [ports, sum] : {std::pair{&out.inputs, &out.input_bytes}, {&out.outputs, &out.output_bytes}})
+    for (const onnx::ValueInfo& value : *ports) *sum += bytes_of(value.type, dims_of(value));
+  choose_point(options.at, out);
+  rank_kernels(out);
+  hold_against(options.fail_on, out);
+  return out;
+}
+
+Result<Inventory> take_inventory(const std::filesystem::path& graph, const Options& options) {
+  CALKIT_TRY(const onnx::Outline outline, onnx::load_outline(graph), "reading the graph");
+  CALKIT_TRY(Inventory out, inventory_of(outline, options));
+  out.file = graph.string();
+  std::error_code ignored;
+  out.file_bytes = std::filesystem::file_size(graph, ignored);
   return out;
 }
 

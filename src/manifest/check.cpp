@@ -9,7 +9,7 @@
 
 namespace calkit::embedded {
 extern const std::string_view schema_service, schema_project, schema_device_profile, schema_thresholds, schema_waivers,
-    schema_support;
+    schema_support, schema_op_support;
 }
 
 namespace calkit::manifest {
@@ -23,7 +23,7 @@ std::string_view schema_text(std::size_t kind) {
   const std::string_view texts[] = {embedded::schema_service,        embedded::schema_project,
                                     embedded::schema_device_profile, embedded::schema_thresholds,
                                     embedded::schema_waivers,        "",
-                                    embedded::schema_support};
+                                    embedded::schema_support,        embedded::schema_op_support};
   return texts[kind];
 }
 
@@ -79,6 +79,7 @@ const std::vector<ManifestKind>& manifest_kinds() {
       {"waivers", "calkit.waivers/1"},
       {"dialect", "calkit.dialect/1"},
       {"support matrix", "calkit.support/1"},
+      {"operator support matrix", "calkit.op-support/1"},
   };
   return kinds;
 }

@@ -10,6 +10,15 @@ namespace calkit::onnx {
 /// Infers in place. @return why it gave up, or empty.
 std::string infer(::onnx::ModelProto& proto);
 
+/// The same for a file that anybody made.
+struct Inference {
+  std::string note;                   ///< why it gave up, or what does not fit together
+  std::vector<std::string> problems;  ///< nodes that break their operator's definition, types that contradict
+};
+Inference infer_and_judge(::onnx::ModelProto& proto);
+/// Versions that the linked ONNX does not know, one sentence each.
+std::vector<std::string> version_problems(const Model& model);
+
 /// Symbols that the file itself uses.
 void collect_symbols(const Graph& graph, std::set<std::string>& out);
 /// The inference names each axis it does not know ("unk__7"); those are unknown to us too.

@@ -95,6 +95,8 @@ Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::
   CALKIT_TRY(out.model, convert_model(parsed, reader));
   out.inputs = out.model.graph.inputs;
   out.outputs = out.model.graph.outputs;
+  const auto versions = version_problems(out.model);
+  out.problems.insert(out.problems.end(), versions.begin(), versions.end());
   const auto structure = structure_problems(out.model);
   out.problems.insert(out.problems.end(), structure.begin(), structure.end());
   if (!structure.empty()) {  // upstream's inference trusts the order and follows function calls without end
@@ -105,7 +107,9 @@ Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::
   collect_symbols(out.model.graph, symbols);
   auto& graph = *parsed.proto.mutable_graph();
   for (const Initializer& tensor : out.model.graph.initializers) add_initializer(tensor, graph);
-  out.inference_note = infer(parsed.proto);
+  Inference inference = infer_and_judge(parsed.proto);
+  out.inference_note = std::move(inference.note);
+  out.problems.insert(out.problems.end(), inference.problems.begin(), inference.problems.end());
   graph.clear_initializer();
   // Converted again, for the shapes inside subgraphs; external data has been judged above.
   const TensorReader again{name, {.tensor_data = false, .external_data = false}, nullptr, nullptr};

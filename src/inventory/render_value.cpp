@@ -7,16 +7,11 @@
 
 #include "calkit/base/text.h"
 #include "calkit/inventory/inventory.h"
-#include "walk.h"
+#include "ranking.h"
+#include "render.h"
 
 namespace calkit::inventory {
 namespace {
-
-Value counts_value(const std::map<std::string, std::uint64_t>& counts) {
-  Value out = Value::object();
-  for (const auto& [key, count] : counts) out.set(key, count);
-  return out;
-}
 
 Value sum_value(const Sum& sum) {
   return Value::object({{"count", sum.count}, {"bytes", sum.bytes}});
@@ -65,7 +60,9 @@ Value families_value(const Inventory& inventory) {
                             {"inputs", Value::list(family.inputs)},
                             {"outputs", Value::list(family.outputs)},
                             {"count", family.count},
-                            {"example", family.example}}));
+                            {"example", family.example},
+                            {"support", support_value(family.support)},
+                            {"cost", cost_value(family.cost, inventory)}}));
   return out;
 }
 
@@ -115,21 +112,13 @@ Value symbols_value(const Inventory& inventory) {
   return out;
 }
 
-std::string list_text(const std::vector<std::string>& items) {
-  std::string out;
-  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
+}  // namespace
+
+Value counts_value(const std::map<std::string, std::uint64_t>& counts) {
+  Value out = Value::object();
+  for (const auto& [key, count] : counts) out.set(key, count);
   return out;
 }
-
-template <class Out>
-void counts_text(Out out, const OpCounts& counts, int indent) {
-  std::vector<std::pair<std::uint64_t, std::string>> rows;
-  for (const auto& [op, count] : counts) rows.emplace_back(count, op);
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (const auto& [count, op] : rows) fmt::format_to(out, "{:{}}{:>7}  {}\n", "", indent, count, op);
-}
-
-}  // namespace
 
 Value to_value(const Inventory& inventory) {
   return Value::object(
@@ -153,6 +142,15 @@ Value to_value(const Inventory& inventory) {
        {"parameters_as_inputs", Value::list(inventory.parameters)},
        {"overridable", Value::list(inventory.overridable)},
        {"symbols", symbols_value(inventory)},
+       {"relations", relations_value(inventory)},
+       {"function_calls", counts_value(inventory.function_calls)},
+       {"operator_parameters", parameters_value(inventory)},
+       {"candidates", candidates_value(inventory)},
+       {"layer", layer_value(inventory)},
+       {"at", bindings_value(inventory.at)},
+       {"at_defaults", bindings_value(inventory.at_defaults)},
+       {"cost", total_value(inventory)},
+       {"support", matrix_value(inventory)},
        {"values", values_value(inventory)},
        {"initializers", weights_value(inventory)},
        {"inference_note", inventory.inference_note.empty() ? Value() : Value(inventory.inference_note)},
@@ -167,52 +165,10 @@ Value to_document(const std::vector<Inventory>& inventories) {
     for (const auto& [op, count] : inventory.op_counts) total[op] += count;
     graphs.push(to_value(inventory));
   }
-  return Value::object(
+  Value out = Value::object(
       {{"schema", "calkit.onnx-inventory/1"}, {"op_counts", counts_value(total)}, {"graphs", std::move(graphs)}});
-}
-
-std::string to_text(const Inventory& inventory) {
-  std::string text;
-  auto out = std::back_inserter(text);
-  std::vector<std::string> opsets;
-  for (const auto& [domain, version] : inventory.opsets) opsets.push_back(fmt::format("{} {}", domain, version));
-  fmt::format_to(out, "{}: {}, IR {}, opset {}, producer {}\n", inventory.file, format_bytes(inventory.file_bytes),
-                 inventory.ir_version, list_text(opsets),
-                 inventory.producer.empty() ? "not stated" : inventory.producer);
-  for (const auto& [title, ports] : {std::pair{"inputs to feed", &inventory.inputs}, {"outputs", &inventory.outputs}}) {
-    fmt::format_to(out, "{}: {}\n", title, ports->size());
-    for (const onnx::ValueInfo& port : *ports) fmt::format_to(out, "  {}  {}\n", port.name, value_text(port));
-  }
-  for (const auto& [symbol, places] : inventory.symbols)
-    fmt::format_to(out, "axis {}: {} places, first {}\n", symbol, places.size(), places.front());
-  fmt::format_to(out, "nodes: {}, operators: {}\n", inventory.nodes, inventory.op_counts.size());
-  counts_text(out, inventory.op_counts, 0);
-  if (inventory.levels.size() > 1)
-    for (const Level& level : inventory.levels) {
-      fmt::format_to(out, "  at {}\n", level.path);
-      counts_text(out, level.op_counts, 2);
-    }
-  fmt::format_to(out, "shape families: {}\n", inventory.families.size());
-  for (const Family& family : inventory.families)
-    fmt::format_to(out, "{:>7}  {}({}) -> {}\n", family.count, family.op, list_text(family.inputs),
-                   list_text(family.outputs));
-  fmt::format_to(out, "values: {}, {} without a shape, {} read by nothing\n", inventory.values,
-                 inventory.values_without_shape, inventory.values_unused);
-  fmt::format_to(out, "initialisers: {}, {}; inside nodes: {}, {}\n", inventory.weights.count,
-                 format_bytes(inventory.weights.bytes), inventory.constants.count,
-                 format_bytes(inventory.constants.bytes));
-  for (const auto& [title, sums] : {std::pair{"type", &inventory.weights_by_type},
-                                    {"read by", &inventory.weights_by_consumer},
-                                    {"file", &inventory.external_files}})
-    for (const auto& [key, sum] : *sums)
-      fmt::format_to(out, "  {} {}: {}, {}\n", title, printable(key, SIZE_MAX), sum.count, format_bytes(sum.bytes));
-  for (const Weight& weight : inventory.largest)
-    fmt::format_to(out, "  {:>10}  {} {}{}\n", format_bytes(weight.bytes), printable(weight.name, SIZE_MAX),
-                   weight.type, shape_text(weight.dims));
-  if (!inventory.inference_note.empty()) fmt::format_to(out, "shape inference: {}\n", inventory.inference_note);
-  for (const Finding& finding : inventory.findings)
-    fmt::format_to(out, "{}: {}\n", finding.severity == Finding::Severity::kError ? "error" : "note", finding.text);
-  return text;
+  if (inventories.size() == 2) out.set("comparison", changes_value(diff(inventories[0], inventories[1])));
+  return out;
 }
 
 }  // namespace calkit::inventory
