@@ -54,6 +54,8 @@ std::vector<ValueInfo> values_from_proto(const google::protobuf::RepeatedPtrFiel
 
 /// The whole model but its main-graph initialisers. kInput for what Model cannot carry (attributes of kind kOther).
 Result<::onnx::ModelProto> to_proto(const Model& model);
+/// With its values. kInput if it has none.
+Status write_tensor(const Initializer& from, ::onnx::TensorProto& to);
 /// Name, type and dims.
 void describe(const Initializer& from, ::onnx::TensorProto& to);
 

@@ -24,15 +24,6 @@ void value_to_proto(const ValueInfo& value, ::onnx::ValueInfoProto& out) {
   }
 }
 
-Status tensor_inside(const Initializer& from, ::onnx::TensorProto& to) {
-  describe(from, to);
-  if (!from.data)
-    return Error{ErrorKind::kInput, fmt::format("tensor '{}' has no data to write", from.name),
-                 "load the model with its tensors; 4-bit, 8-bit float and string tensors cannot be written"};
-  to.set_raw_data(from.data->raw(), from.data->bytes());
-  return {};
-}
-
 Status graph_to_proto(const Graph& graph, bool with_initializers, ::onnx::GraphProto& out);
 
 Status attribute_to_proto(const Attribute& attribute, ::onnx::AttributeProto& out) {
@@ -73,7 +64,7 @@ Status attribute_to_proto(const Attribute& attribute, ::onnx::AttributeProto& ou
         tensor.type = from_dtype(attribute.tensor->dtype());
         tensor.dims = attribute.tensor->shape();
       }
-      return tensor_inside(tensor, *out.mutable_t());
+      return write_tensor(tensor, *out.mutable_t());
     }
     case Kind::kGraph:
       out.set_type(P::GRAPH);
@@ -111,7 +102,7 @@ Status graph_to_proto(const Graph& graph, bool with_initializers, ::onnx::GraphP
   for (const ValueInfo& value : graph.outputs) value_to_proto(value, *out.add_output());
   for (const ValueInfo& value : graph.value_info) value_to_proto(value, *out.add_value_info());
   if (with_initializers)
-    for (const Initializer& tensor : graph.initializers) CALKIT_CHECK_OK(tensor_inside(tensor, *out.add_initializer()));
+    for (const Initializer& tensor : graph.initializers) CALKIT_CHECK_OK(write_tensor(tensor, *out.add_initializer()));
   return nodes_to_proto(graph.nodes, *out.mutable_node());
 }
 
@@ -125,6 +116,15 @@ void opsets_to_proto(const std::map<std::string, std::int64_t>& opsets, List& ou
 }
 
 }  // namespace
+
+Status write_tensor(const Initializer& from, ::onnx::TensorProto& to) {
+  describe(from, to);
+  if (!from.data)
+    return Error{ErrorKind::kInput, fmt::format("tensor '{}' has no data to write", from.name),
+                 "load the model with its tensors; 4-bit, 8-bit float and string tensors cannot be written"};
+  to.set_raw_data(from.data->raw(), from.data->bytes());
+  return {};
+}
 
 void describe(const Initializer& from, ::onnx::TensorProto& to) {
   to.set_name(from.name);
@@ -152,6 +152,10 @@ Result<::onnx::ModelProto> to_proto(const Model& model) {
     made->set_name(function.name);
     for (const std::string& input : function.inputs) made->add_input(input);
     for (const std::string& output : function.outputs) made->add_output(output);
+    for (const std::string& name : function.attribute_names) made->add_attribute(name);
+    for (const Attribute& attribute : function.attributes)
+      CALKIT_CHECK_OK(attribute_to_proto(attribute, *made->add_attribute_proto()),
+                      "writing function '" + function.name + "'");
     opsets_to_proto(function.opsets, *made->mutable_opset_import());
     CALKIT_CHECK_OK(nodes_to_proto(function.nodes, *made->mutable_node()), "writing function '" + function.name + "'");
   }

@@ -22,6 +22,7 @@ set(CALKIT_MODULES
   "report: gate measure"
   "emulator: exec calbin"
   "baseline: model exec frozen net"
+  "passes: model exec frozen"
   "compile: model exec frozen calbin"
   "runner: device frozen measure"
   "load: device frozen measure"

@@ -6,6 +6,7 @@ void add_triage(CLI::App& root);
 void add_freeze_baseline(CLI::App& root);
 void add_onnx_export(CLI::App& root);
 void add_onnx_contract(CLI::App& root);
+void add_onnx_normalize(CLI::App& root);
 void add_onnx_inventory(CLI::App& root);
 void add_pack(CLI::App& root);
 void add_calbin_lint(CLI::App& root);
@@ -23,6 +24,7 @@ const std::vector<Registration>& registrations() {
       {"freeze-baseline", add_freeze_baseline},
       {"onnx-export", add_onnx_export},
       {"onnx-contract", add_onnx_contract},
+      {"onnx-normalize", add_onnx_normalize},
       {"onnx-inventory", add_onnx_inventory},
       {"pack", add_pack},
       {"manifest", add_manifest},

@@ -69,6 +69,10 @@ Status save(const Model& model, const std::filesystem::path& path, const SaveOpt
 /// ONNX's own checker on a file (so that external data is found), with full shape inference when `full`.
 Status check_file(const std::filesystem::path& path, bool full);
 
+/// The same model in another version of ai.onnx, by ONNX's own converter; weights are carried along, not copied.
+/// kInput where the converter cannot.
+Result<Model> convert_opset(const Model& model, std::int64_t version);
+
 /// Fills value_info through ONNX's own shape inference. Weights' data is not needed.
 Result<Model> infer_shapes(const Model& model);
 
