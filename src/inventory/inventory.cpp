@@ -88,8 +88,7 @@ Result<Inventory> inventory_of(const onnx::Outline& outline, const Options& opti
   out.support_source = matrix->file;
   Walk(outline.model, *matrix, out).run();
   out.candidates = find_candidates(outline.model.graph);
-  for (const auto& [ports, sum] : {std::pair{&out.inputs, &out.input_bytes}, {&out.outputs, &out.output_bytes}})
-    for (const onnx::ValueInfo& value : *ports) *sum += bytes_of(value.type, dims_of(value));
+  for (const onnx::ValueInfo& value : out.inputs) out.input_bytes += bytes_of(value.type, dims_of(value));
   choose_point(options.at, out);
   rank_kernels(out);
   hold_against(options.fail_on, out);

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "cost.h"
+
 namespace calkit::inventory {
 namespace {
 
@@ -72,7 +74,11 @@ void Walk::graph(const onnx::Graph& graph, Scope* outer, const std::string& path
   nodes(graph.nodes, scope, path);
   if (!counting_) return;
   for (const onnx::ValueInfo& value : graph.outputs) consume(value.name, "(output)", scope);
-  if (!outer && path == "main") layer(graph, scope);
+  if (!outer) {
+    layer(graph, scope);
+    for (const onnx::ValueInfo& value : graph.outputs)
+      if (const Fact* fact = scope.find(value.name)) out_.output_bytes += bytes_of(fact->type, fact->dims);
+  }
   close(scope, path);
 }
 

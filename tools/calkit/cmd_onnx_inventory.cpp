@@ -13,7 +13,9 @@ struct Options {
   std::string support = "emulated", fail_on = "none";
 };
 struct DiffOptions {
-  std::string before, after;
+  std::string before, after, evidence_dir = "evidence";
+  bool json = false;
+  const CLI::App* app = nullptr;
 };
 
 using Writer = std::string (*)(const std::vector<inventory::Inventory>&);
@@ -135,7 +137,9 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
   return finish(common, io, std::move(evidence), text);
 }
 
-Result<ExitCode> run_diff(const DiffOptions& opt, const Common& common, Streams io) {
+Result<ExitCode> run_diff(const DiffOptions& opt, Common common, Streams io) {
+  common.json = common.json || opt.json;
+  common.evidence_dir = opt.evidence_dir;
   auto evidence = manifest::start_evidence("onnx-inventory-diff", common.argv);
   CALKIT_TRY(const auto before, inventory::take_inventory(opt.before));
   CALKIT_TRY(const auto after, inventory::take_inventory(opt.after));
@@ -153,27 +157,34 @@ Result<ExitCode> run_diff(const DiffOptions& opt, const Common& common, Streams 
   return finish(common, io, std::move(evidence), inventory::to_text(changes));
 }
 
-void add_diff(CLI::App& parent) {
-  auto opt = std::make_shared<DiffOptions>();
-  CLI::App* app = add_command(parent, "diff", "What two graphs differ in: operators, families, types, weights, axes.",
-                              "  calkit onnx-inventory diff onnx/prefill.onnx onnx/decode.onnx",
-                              [opt](const Common& common, Streams io) { return run_diff(*opt, common, io); });
-  app->add_option("A", opt->before, "the first ONNX file")->required();
-  app->add_option("B", opt->after, "the second")->required();
+/// Its parent is a command of its own, whose callback would run after that of a command inside it: the parent asks.
+CLI::App* add_diff(CLI::App& parent, DiffOptions& opt) {
+  CLI::App* app =
+      parent.add_subcommand("diff", "What two graphs differ in: operators, families, types, weights, axes.");
+  app->footer("  calkit onnx-inventory diff onnx/prefill.onnx onnx/decode.onnx");
+  app->add_option("A", opt.before, "the first ONNX file")->required();
+  app->add_option("B", opt.after, "the second")->required();
+  app->add_flag("--json", opt.json, "print one JSON document on stdout, nothing else");
+  app->add_option("--evidence", opt.evidence_dir, "folder for the evidence record; `none` writes none")
+      ->type_name("DIR")
+      ->capture_default_str();
+  return app;
 }
 
 }  // namespace
 
 void add_onnx_inventory(CLI::App& root) {
   auto opt = std::make_shared<Options>();
+  auto diff = std::make_shared<DiffOptions>();
   CLI::App* app = add_command(root, "onnx-inventory", "What is in these ONNX files: operators, shapes, types, bytes.",
                               "  calkit onnx-inventory onnx/prefill.onnx onnx/decode.onnx\n"
                               "  calkit onnx-inventory any.onnx --json | jq .op_counts\n"
                               "  calkit onnx-inventory any.onnx --at B=1,S=512 --output html=inventory.html\n"
                               "  calkit onnx-inventory any.onnx --support calculet-assumed --fail-on unsupported\n"
                               "  calkit onnx-inventory diff onnx/prefill.onnx onnx/decode.onnx",
-                              [opt](const Common& common, Streams io) { return run(*opt, common, io); });
-  app->immediate_callback();  // so that `diff`, when it is named, has the last word
+                              [opt, diff](const Common& common, Streams io) {
+                                return diff->app->parsed() ? run_diff(*diff, common, io) : run(*opt, common, io);
+                              });
   app->add_option("GRAPH", opt->graphs, "ONNX files, ours or anyone's");
   app->add_option("--support", opt->support, "operator support matrix: emulated, calculet-assumed or a file")
       ->type_name("MATRIX")
@@ -185,7 +196,7 @@ void add_onnx_inventory(CLI::App& root) {
   app->add_option("--at", opt->at, "where formulas are evaluated: B=1,S=512; repeatable")->type_name("SYMBOL=N,...");
   app->add_option("--output", opt->outputs, "also write csv=FILE, markdown=FILE or html=FILE; repeatable")
       ->type_name("FORMAT=FILE");
-  add_diff(*app);
+  diff->app = add_diff(*app, *diff);
 }
 
 }  // namespace calkit::cli

@@ -21,8 +21,8 @@ MB = 1 << 20
 COUNT = ("import onnx, collections, sys; m = onnx.load(sys.argv[1], load_external_data={}); "
          "print(collections.Counter(n.op_type for n in m.graph.node))")
 INFER = "import onnx, sys; m = onnx.shape_inference.infer_shapes_path(sys.argv[1], sys.argv[2], data_prop=True)"
-TOOL = ("import onnx_tool, sys; m = onnx_tool.Model(sys.argv[1]); m.graph.shape_infer({'token_ids': onnx_tool.create_ndarray_i64((1, 512)), "
-        "'position_ids': onnx_tool.create_ndarray_i64((1, 512)), 'last_index': onnx_tool.create_ndarray_i64((1,))}); m.graph.profile(); "
+TOOL = ("import onnx_tool, sys; m = onnx_tool.Model(sys.argv[1]); m.graph.shape_infer({'token_ids': onnx_tool.create_ndarray_int64((1, 512)), "
+        "'position_ids': onnx_tool.create_ndarray_int64((1, 512)), 'last_index': onnx_tool.create_ndarray_int64((1,))}); m.graph.profile(); "
         "m.graph.print_node_map()")
 
 
