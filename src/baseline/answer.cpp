@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "calkit/base/process.h"
+#include "calkit/frozen/writer.h"
 #include "calkit/model/graph.h"
 #include "noise.h"
+#include "router_margins.h"
 
 namespace calkit::baseline {
 namespace {
@@ -53,7 +55,7 @@ class Answering {
       ++mine;
       frozen::ReferenceItem& item = reference.items[i];
       if (item.ids.empty()) continue;  // nothing goes through the model: no logits, no greedy run
-      if (work_.load(item, options_.greedy_steps, spec_.vocab))
+      if (work_.load(item, options_.greedy_steps, spec_.vocab, frozen::records_router(spec_, options_.dtype)))
         ++out_.resumed;
       else
         open.push_back(i);
@@ -66,7 +68,8 @@ class Answering {
       std::vector<frozen::ReferenceItem*> together;
       for (const std::size_t position : group) together.push_back(&reference.items[position]);
       CALKIT_CHECK_OK(run_items(model, options_.greedy_steps, together));
-      for (const frozen::ReferenceItem* item : together) {
+      for (frozen::ReferenceItem* item : together) {
+        if (frozen::records_router(spec_, options_.dtype)) CALKIT_CHECK_OK(add_router_margins(model, spec_, *item));
         CALKIT_CHECK_OK(work_.save(*item));
         if (options_.progress) options_.progress(++done, mine);
       }

@@ -10,6 +10,7 @@ frozen::CompareLimits peer_limits(const std::string& dtype) {
   limits.nmse = 2e-3;
   limits.margin = 0.5;
   limits.excused_share = 0.05;
+  limits.router_margin = 1.0 / 128;  // one unit in the last place of a BF16 number at most
   return limits;
 }
 

@@ -82,10 +82,7 @@ Result<NamedTensors> run_probes(exec::LanguageModel& model, const hf::ModelSpec&
   const std::size_t position = probe_position(reference);
   if (position == reference.items.size()) return out;
   const frozen::ReferenceItem* item = &reference.items[position];
-  std::vector<std::string> names = {"embed", "layer.0.input_norm", "layer.0.attn_out", "layer.0.mlp_out",
-                                    "layer.0.out"};
-  if (spec.layers > 1) names.push_back(fmt::format("layer.{}.out", spec.layers - 1));
-  names.push_back("final_norm");
+  const std::vector<std::string> names = frozen::probe_names(spec);
   CALKIT_TRY(auto step, model.prefill(item->ids, names), "probing prompt " + item->prompt.id);
   const std::vector<std::int64_t> ids(item->ids.begin(), item->ids.end());
   const auto count = static_cast<std::int64_t>(ids.size());

@@ -43,7 +43,7 @@ fs::path WorkFolder::file_of(const frozen::ReferenceItem& item) const {
   return folder_ / (prompt_digest(item) + ".npz");
 }
 
-bool WorkFolder::load(frozen::ReferenceItem& item, int greedy_steps, std::int64_t vocab) const {
+bool WorkFolder::load(frozen::ReferenceItem& item, int greedy_steps, std::int64_t vocab, bool routed) const {
   const auto members = read_npz(file_of(item));
   if (!members.ok()) return false;
   const std::int64_t steps = greedy_steps;
@@ -52,7 +52,9 @@ bool WorkFolder::load(frozen::ReferenceItem& item, int greedy_steps, std::int64_
   const Tensor* margins = member(*members, "margins", DType::kF64, {steps});
   const Tensor* top_ids = member(*members, "top_ids", DType::kI64, {steps, top});
   const Tensor* top_logits = member(*members, "top_logits", DType::kF32, {steps, top});
+  const Tensor* routers = routed ? member(*members, "router_margins", DType::kF64, {steps}) : nullptr;
   if (logits == nullptr || margins == nullptr || top_ids == nullptr || top_logits == nullptr) return false;
+  if (routed && routers == nullptr) return false;
   const auto row = logits->data<float>();
   item.logits.assign(row.begin(), row.end());
   item.greedy.clear();
@@ -65,6 +67,7 @@ bool WorkFolder::load(frozen::ReferenceItem& item, int greedy_steps, std::int64_
       step.top_logits.push_back(top_logits->data<float>()[at]);
     }
     step.token = step.top_ids[0];
+    if (routed) step.router_margin = routers->data<double>()[static_cast<std::size_t>(i)];
     item.greedy.push_back(std::move(step));
   }
   return true;
@@ -75,21 +78,26 @@ Status WorkFolder::save(const frozen::ReferenceItem& item) const {
   fs::create_directories(folder_, failed);
   if (failed)
     return Error{ErrorKind::kIo, fmt::format("{}: cannot be made: {}", folder_.string(), failed.message()), {}};
-  std::vector<double> margins;
+  std::vector<double> margins, routers;
   std::vector<std::int64_t> top_ids;
   std::vector<float> top_logits;
   for (const frozen::GreedyStep& step : item.greedy) {
     margins.push_back(step.margin);
+    if (step.router_margin) routers.push_back(*step.router_margin);
     const auto wide = widened(step.top_ids);
     top_ids.insert(top_ids.end(), wide.begin(), wide.end());
     top_logits.insert(top_logits.end(), step.top_logits.begin(), step.top_logits.end());
   }
   const auto steps = static_cast<std::int64_t>(item.greedy.size());
   const auto top = static_cast<std::int64_t>(item.greedy.empty() ? 0 : item.greedy.front().top_ids.size());
-  return write_npz(file_of(item), {{"logits", Tensor::of({static_cast<std::int64_t>(item.logits.size())}, item.logits)},
-                                   {"margins", Tensor::of({steps}, margins)},
-                                   {"top_ids", Tensor::of({steps, top}, top_ids)},
-                                   {"top_logits", Tensor::of({steps, top}, top_logits)}});
+  std::vector<std::pair<std::string, Tensor>> members = {
+      {"logits", Tensor::of({static_cast<std::int64_t>(item.logits.size())}, item.logits)},
+      {"margins", Tensor::of({steps}, margins)},
+      {"top_ids", Tensor::of({steps, top}, top_ids)},
+      {"top_logits", Tensor::of({steps, top}, top_logits)}};
+  if (!routers.empty())
+    members.emplace_back("router_margins", Tensor::of({static_cast<std::int64_t>(routers.size())}, routers));
+  return write_npz(file_of(item), members);
 }
 
 void WorkFolder::remove() const {

@@ -12,7 +12,7 @@ class WorkFolder {
   /// @param key digest of all that an answer depends on beside its prompt.
   WorkFolder(const std::filesystem::path& out, const std::string& key);
   /// Fills logits and greedy steps if this prompt was answered before. A file that is damaged counts as none.
-  bool load(frozen::ReferenceItem& item, int greedy_steps, std::int64_t vocab) const;
+  bool load(frozen::ReferenceItem& item, int greedy_steps, std::int64_t vocab, bool routed) const;
   Status save(const frozen::ReferenceItem& item) const;
   /// The freeze is whole: nothing of the work is needed any more, that of earlier inputs neither.
   void remove() const;

@@ -20,7 +20,8 @@ bool is_tokenizer_file(std::string_view name) {
   constexpr std::array<std::string_view, 9> kNames = {
       "added_tokens.json", "chat_template.jinja",   "chat_template.json", "merges.txt", "special_tokens_map.json",
       "tokenizer.json",    "tokenizer_config.json", "tokenizer.model",    "vocab.json"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+         name.starts_with("additional_chat_templates/");
 }
 
 bool is_weight_file(std::string_view name) {

@@ -27,8 +27,9 @@ class Comparer {
     const auto allowed = limits_.excused_share * static_cast<double>(report_.steps);
     if (static_cast<double>(report_.steps_excused) > allowed)
       report_.findings.push_back(fmt::format(
-          "{} of {} greedy steps differ where the reference's margin is at most {:g}; allowed: a share of {:g}",
-          report_.steps_excused, report_.steps, limits_.margin, limits_.excused_share));
+          "{} of {} greedy steps differ where the reference's margin is at most {:g}{}; allowed: a share of {:g}",
+          report_.steps_excused, report_.steps, limits_.margin,
+          report_.excused_by_router > 0 ? " or a router's explains it" : "", limits_.excused_share));
     return std::move(report_);
   }
 
@@ -69,8 +70,16 @@ class Comparer {
         ++report_.steps_equal;
         continue;
       }
+      const auto router = router_margin(got.greedy[i], reference);
       if (reference.margin <= limits_.margin) {
         ++report_.steps_excused;
+      } else if (router && *router <= limits_.router_margin) {
+        ++report_.steps_excused;
+        ++report_.excused_by_router;
+        report_.told.push_back(fmt::format(
+            "prompt {}: greedy step {}: token {}; the reference has {} (margin {:.6g}): excused, a router's choice of "
+            "experts is within {:.3g} of another there (limit {:.3g})",
+            want.prompt.id, i, got.greedy[i].token, reference.token, reference.margin, *router, limits_.router_margin));
       } else {
         ++report_.steps_different;
         fault(want, fmt::format("greedy step {}: token {}; wanted {} (margin {:.6g})", i, got.greedy[i].token,
@@ -87,6 +96,11 @@ class Comparer {
 };
 
 }  // namespace
+
+std::optional<double> router_margin(const GreedyStep& a, const GreedyStep& b) {
+  if (a.router_margin && b.router_margin) return std::min(*a.router_margin, *b.router_margin);
+  return a.router_margin ? a.router_margin : b.router_margin;
+}
 
 Result<CompareReport> compare_references(const Reference& got, const Reference& want, const CompareLimits& limits) {
   if (got.dtype != want.dtype)

@@ -60,19 +60,22 @@ void compare_steps(const ReferenceItem& got, const ReferenceItem& want, PromptCo
     out.want_token = theirs.token;
     out.margin = theirs.margin;
     out.got_margin = ours.margin;
+    out.router_margin = router_margin(ours, theirs);
     return;
   }
 }
 
-Verdict judge(const ReferenceItem& got, const ReferenceItem& want, const PromptComparison& out,
-              const CompareLimits& limits) {
+Verdict judge(const ReferenceItem& got, const ReferenceItem& want, PromptComparison& out, const CompareLimits& limits) {
   if (out.first_id || got.logits.size() != want.logits.size()) return Verdict::kDifferent;
   if (want.logits.empty()) return Verdict::kSame;
   if (!want.ids.empty() && (got.greedy.empty() || want.greedy.empty())) return Verdict::kDifferent;
   const bool finite = out.kl.has_value();
   const double nmse = out.nmse ? *out.nmse : (*out.max_abs == 0 ? 0.0 : 1.0);
   if (!finite || nmse > limits.nmse) return Verdict::kDifferent;
-  if (out.divergent_step) return out.margin <= limits.margin ? Verdict::kExcused : Verdict::kDifferent;
+  if (out.divergent_step) {
+    out.by_router = out.margin > limits.margin && out.router_margin && *out.router_margin <= limits.router_margin;
+    return out.margin <= limits.margin || out.by_router ? Verdict::kExcused : Verdict::kDifferent;
+  }
   return *out.max_abs == 0 && got.greedy.size() == want.greedy.size() ? Verdict::kSame : Verdict::kWithin;
 }
 
@@ -99,7 +102,9 @@ Value row_value(const PromptComparison& row) {
                                          {"reference_token", row.want_token},
                                          {"margin", row.got_margin},
                                          {"reference_margin", row.margin},
-                                         {"explained_by_margin", row.verdict == Verdict::kExcused}}));
+                                         {"explained_by_margin", row.verdict == Verdict::kExcused && !row.by_router},
+                                         {"router_margin", row.router_margin},
+                                         {"explained_by_router", row.by_router}}));
   return out;
 }
 
@@ -152,23 +157,25 @@ Value to_value(const ReferenceComparison& comparison, const CompareLimits& limit
   const CompareReport& totals = comparison.totals;
   Value prompts(Value::Array{});
   for (const PromptComparison& row : comparison.prompts) prompts.push(row_value(row));
-  return Value::object(
-      {{"schema", "calkit.baseline-compare/1"},
-       {"limits",
-        Value::object({{"nmse", limits.nmse}, {"margin", limits.margin}, {"excused_share", limits.excused_share}})},
-       {"totals", Value::object({{"prompts", totals.prompts},
-                                 {"ids_different", totals.ids_different},
-                                 {"nmse_max", totals.nmse_max},
-                                 {"max_abs_max", totals.max_abs_max},
-                                 {"steps", totals.steps},
-                                 {"steps_equal", totals.steps_equal},
-                                 {"steps_excused", totals.steps_excused},
-                                 {"steps_different", totals.steps_different},
-                                 {"steps_not_compared", totals.steps_not_compared}})},
-       {"prompts", std::move(prompts)},
-       {"only_a", Value::list(comparison.only_got)},
-       {"only_b", Value::list(comparison.only_want)},
-       {"findings", Value::list(totals.findings)}});
+  return Value::object({{"schema", "calkit.baseline-compare/1"},
+                        {"limits", Value::object({{"nmse", limits.nmse},
+                                                  {"margin", limits.margin},
+                                                  {"router_margin", limits.router_margin},
+                                                  {"excused_share", limits.excused_share}})},
+                        {"totals", Value::object({{"prompts", totals.prompts},
+                                                  {"ids_different", totals.ids_different},
+                                                  {"nmse_max", totals.nmse_max},
+                                                  {"max_abs_max", totals.max_abs_max},
+                                                  {"steps", totals.steps},
+                                                  {"steps_equal", totals.steps_equal},
+                                                  {"steps_excused", totals.steps_excused},
+                                                  {"steps_excused_by_router", totals.excused_by_router},
+                                                  {"steps_different", totals.steps_different},
+                                                  {"steps_not_compared", totals.steps_not_compared}})},
+                        {"prompts", std::move(prompts)},
+                        {"only_a", Value::list(comparison.only_got)},
+                        {"only_b", Value::list(comparison.only_want)},
+                        {"findings", Value::list(totals.findings)}});
 }
 
 }  // namespace calkit::frozen

@@ -16,6 +16,13 @@ std::size_t common_bytes(std::string_view a, std::string_view b) {
       std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first - a.begin());
 }
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+bool only_replacements(std::string_view text) {
+  while (text.starts_with(kReplacement)) text.remove_prefix(kReplacement.size());
+  return text.empty();
+}
+
 class TextJudge {
  public:
   TextJudge(const hf::Tokenizer& tokenizer, const std::vector<std::int64_t>& stop_ids, double margin)
@@ -25,16 +32,20 @@ class TextJudge {
     TextComparison out;
     out.id = item.prompt.id;
     const auto tokens = until_stop(item);
-    const bool stopped = tokens.size() < item.greedy.size();
-    const std::string wanted = text_of(tokens);
-    out.bytes_equal = common_bytes(wanted, answer.text);
-    // A run that the number of steps cut may go on in the service's answer; one that ended by itself may not.
-    out.equal = out.bytes_equal == wanted.size() && (answer.text.size() == wanted.size() || !stopped);
-    out.ends_early = answer.text.size() < wanted.size() && out.bytes_equal == answer.text.size();
-    out.steps = tokens.size() + (stopped ? 1 : 0);
-    if (!out.equal) locate(item, tokens, answer.text, out);
-    out.wanted = printable(std::string_view(wanted).substr(out.bytes_equal));
-    out.got = printable(std::string_view(answer.text).substr(out.bytes_equal));
+    Run run = run_of(tokens);
+    run.stopped = tokens.size() < item.greedy.size();
+    out.bytes_equal = common_bytes(run.text, answer.text);
+    const std::string_view rest = std::string_view(answer.text).substr(out.bytes_equal);
+    const bool followed = out.bytes_equal == run.text.size();
+    out.equal =
+        followed && (rest.empty() || (run.cut && only_replacements(rest)) || may_go_on(item, run, answer, rest));
+    out.nothing = out.equal && run.text.empty() && !run.stopped && !rest.empty();
+    if (out.nothing) out.equal = false;
+    out.ends_early = rest.empty() && !followed;
+    out.steps = out.nothing ? 0 : tokens.size() + (run.stopped ? 1 : 0);
+    if (!out.equal && !out.nothing) locate(item, tokens, answer.text, out);
+    out.wanted = printable(std::string_view(run.text).substr(out.bytes_equal));
+    out.got = printable(rest);
     if (answer.prompt_tokens && *answer.prompt_tokens != static_cast<std::int64_t>(item.ids.size())) {
       out.prompt_tokens_wanted = static_cast<std::int64_t>(item.ids.size());
       out.prompt_tokens_got = answer.prompt_tokens;
@@ -50,6 +61,33 @@ class TextJudge {
       out.push_back(step.token);
     }
     return out;
+  }
+
+  struct Run {
+    std::string text;
+    bool cut = false;      // the last character is not whole: the text ends before it
+    bool stopped = false;  // by an end-of-text token
+  };
+
+  Run run_of(const std::vector<std::int32_t>& tokens) const {
+    Run out;
+    hf::StreamingDecoder decoder(tokenizer_, true);
+    for (const std::int32_t token : tokens) out.text += decoder.feed(token);
+    std::string last = decoder.flush();
+    while (last.ends_with(kReplacement)) {
+      last.resize(last.size() - kReplacement.size());
+      out.cut = true;
+    }
+    out.text += last;
+    return out;
+  }
+
+  // Whether more may follow our text: our steps ended, and the service's run is longer or of unknown length.
+  static bool may_go_on(const ReferenceItem& item, const Run& run, const TextAnswer& answer, std::string_view rest) {
+    if (run.stopped) return false;
+    if (answer.completion_tokens && *answer.completion_tokens <= static_cast<std::int64_t>(item.greedy.size()))
+      return false;
+    return !run.cut || static_cast<unsigned char>(rest.front()) >= 0x80;  // a cut character is none of ASCII
   }
 
   std::string text_of(std::span<const std::int32_t> tokens) const { return tokenizer_.decode(tokens, true).text; }
@@ -98,8 +136,8 @@ Result<TextCompareReport> compare_texts(const std::filesystem::path& baseline_di
     out.prompts.push_back(judge.judge(*item, answer));
     const TextComparison& c = out.prompts.back();
     out.steps += c.steps;
-    ++(c.equal ? out.equal : c.excused ? out.excused : out.different);
-    if (!c.equal && !c.excused) out.findings.push_back(finding(c));
+    ++(c.equal ? out.equal : c.nothing ? out.nothing : c.excused ? out.excused : out.different);
+    if (!c.equal && !c.nothing && !c.excused) out.findings.push_back(finding(c));
     if (c.prompt_tokens_got)
       out.findings.push_back(fmt::format("prompt {}: the service counts {} prompt tokens, the baseline has {}", c.id,
                                          *c.prompt_tokens_got, *c.prompt_tokens_wanted));
@@ -108,9 +146,10 @@ Result<TextCompareReport> compare_texts(const std::filesystem::path& baseline_di
     out.findings.push_back(fmt::format(
         "{} of {} greedy steps differ where the baseline's margin is at most {:g}; allowed: a share of {:g}",
         out.excused, out.steps, limits.margin, limits.excused_share));
-  if (out.prompts.empty())
-    return Error(ErrorKind::kInput, "the service's texts and the baseline share no prompt",
-                 "ask the service with the prompts of this baseline");
+  if (out.prompts.size() == out.nothing)
+    return Error(
+        ErrorKind::kInput, "the service's texts and the baseline share no prompt with a text to compare",
+        "ask the service with the prompts of this baseline; freeze with more --steps if its runs show no text");
   return out;
 }
 

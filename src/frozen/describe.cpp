@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "calkit/base/hash.h"
 #include "calkit/base/process.h"
@@ -31,61 +30,12 @@ Value files_value(const std::vector<FileFact>& files) {
   return out;
 }
 
-Value special_value(const TokenizerFacts& facts) {
-  Value out(Value::Object{});
-  for (const char* kind : {"bos", "eos", "pad"}) {
-    Value list(Value::Array{});
-    if (const auto found = facts.special.find(kind); found != facts.special.end())
-      for (const SpecialFact& fact : found->second)
-        list.push(Value::object({{"id", fact.id}, {"token", fact.token}, {"source", fact.source}}));
-    out.set(kind, std::move(list));
-  }
-  return out;
-}
-
-Value tokenizer_value(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec, const std::string& sha256,
-                      const TokenizerFacts& facts) {
-  const auto [before, after] = tokenizer.special_frame();
-  Value chat = facts.chat_template ? Value::object({{"sha256", digest_text(sha256_hex(*facts.chat_template))},
-                                                    {"source", facts.template_source}})
-                                   : Value::object({{"sha256", nullptr}, {"null_reason", facts.template_source}});
-  std::vector<int> missing;
-  for (const std::uint8_t byte : tokenizer.missing_bytes()) missing.push_back(byte);
-  return Value::object(
-      {{"sha256", digest_text(sha256)},
-       {"size", static_cast<std::uint64_t>(tokenizer.size())},
-       {"max_id", tokenizer.max_id()},
-       {"padded_rows", spec.vocab - (tokenizer.max_id() + std::int64_t{1})},
-       {"special_tokens", special_value(facts)},
-       {"add_special_tokens", Value::object({{"before", Value::list(before)}, {"after", Value::list(after)}})},
-       {"rendered_templates", "encoded without added special tokens"},
-       {"chat_template", std::move(chat)},
-       {"bytes_without_token", Value::list(missing)},
-       {"tokenizer_config", facts.settings}});
-}
-
 Status check_rows(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec, const hf::ModelFiles& files) {
   if (tokenizer.max_id() < spec.vocab) return {};
   return input_error(
       files.shown("config.json"), "/vocab_size", fmt::format("{}", spec.vocab),
       fmt::format("at least {}: tokenizer.json has ids up to {}", tokenizer.max_id() + 1, tokenizer.max_id()),
       "the tokenizer belongs to another model, or the embedding lacks rows");
-}
-
-std::vector<std::int64_t> stop_ids(const hf::ModelSpec& spec, const TokenizerFacts& facts) {
-  std::set<std::int64_t> ids(spec.eos_ids.begin(), spec.eos_ids.end());
-  if (const auto eos = facts.special.find("eos"); eos != facts.special.end())
-    for (const SpecialFact& fact : eos->second) ids.insert(fact.id);
-  return {ids.begin(), ids.end()};
-}
-
-Value weights_value(const hf::Checkpoint& checkpoint) {
-  std::uint64_t parameters = 0;
-  for (const hf::TensorInfo& info : checkpoint.tensors()) parameters += info.bytes / dtype_bytes(info.dtype);
-  return Value::object({{"bytes", checkpoint.weight_bytes()},
-                        {"tensors", static_cast<std::uint64_t>(checkpoint.tensors().size())},
-                        {"parameters", parameters},
-                        {"files", Value::list(checkpoint.files())}});
 }
 
 void add_notes(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer, const ModelSource& source, Collected& all) {
@@ -100,6 +50,10 @@ void add_notes(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer, cons
     all.notes.push_back(
         fmt::format("the vocabulary lacks {} of 256 bytes; they vanish from a text, as they do in the peer",
                     tokenizer.missing_bytes().size()));
+  if (source.targets.context > source.spec.max_positions && source.targets.source != "default")
+    all.notes.push_back(fmt::format(
+        "targets.context is {}, but config.json gives the model {} positions: no sequence is longer than that",
+        source.targets.context, source.spec.max_positions));
   for (const std::string& folder : files.folders())
     if (!folder.starts_with('.'))
       all.notes.push_back(fmt::format("the subfolder {} is no part of the model source", folder));
@@ -139,11 +93,10 @@ Value manifest_value(const ModelSource& source, const Collected& all, const hf::
                                      {"licence", value_of(all.identity.licence)},
                                      {"model_sha256", digest_text(source.model_sha256)}}));
   out.set("inputs", files_value(all.files));
-  out.set("weights", weights_value(checkpoint));
+  out.set("weights", weights_value(checkpoint.tensors(), checkpoint.files()));
   out.set("tensors", all.tensors);
   out.set("spec", hf::to_value(source.spec));
-  out.set("kv_bytes_per_token", Value::object({{"bf16", hf::kv_bytes_per_token(source.spec, DType::kBF16)},
-                                               {"f32", hf::kv_bytes_per_token(source.spec, DType::kF32)}}));
+  out.set("kv_bytes_per_token", kv_value(source.spec));
   out.set("tokenizer", tokenizer_value(tokenizer, source.spec, source.tokenizer_sha256, all.facts));
   out.set("stop_ids", Value::list(source.stop_ids));
   out.set("targets", manifest::to_value(source.targets));
@@ -166,7 +119,7 @@ Result<ModelSource> describe_model_source(const std::filesystem::path& model_dir
   CALKIT_CHECK_OK(check_rows(tokenizer, source.spec, files));
   Collected all;
   all.weight_notes = checkpoint.notes(source.spec);
-  CALKIT_TRY(all.facts, read_tokenizer_facts(files, tokenizer, source.spec));
+  CALKIT_TRY(all.facts, read_tokenizer_facts(files, files, tokenizer, source.spec));
   CALKIT_TRY(all.identity, read_identity(files, model_dir));
   CALKIT_TRY(all.files, hash_files(files), "hashing the model's files");
   CALKIT_TRY(all.tensors, describe_tensors(checkpoint));

@@ -2,10 +2,12 @@
 /// What describe_model_source() collects before it writes manifest.json (private to frozen).
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "calkit/base/document.h"
+#include "calkit/hf/chat_template.h"
 #include "calkit/hf/checkpoint.h"
 #include "calkit/hf/model_files.h"
 #include "calkit/hf/spec.h"
@@ -46,13 +48,23 @@ struct SpecialFact {
 };
 struct TokenizerFacts {
   std::map<std::string, std::vector<SpecialFact>> special;  ///< "bos", "eos", "pad"
-  std::optional<std::string> chat_template;                 ///< its text
+  std::optional<std::string> chat_template;                 ///< the text of the default one
   std::string template_source;                              ///< where it stands, or why there is none
+  std::map<std::string, hf::TemplateText> named_templates;  ///< those beside the default
   Value settings;  ///< scalars of tokenizer_config.json that change texts or ids
   std::vector<std::string> notes;
 };
-/// kInput: an id outside the model, a special token that the tokenizer lacks, a malformed file.
-Result<TokenizerFacts> read_tokenizer_facts(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer,
-                                            const hf::ModelSpec& spec);
+/// @param configs config.json and generation_config.json. @param files the tokenizer's; the same folder in a
+/// checkpoint. kInput: an id outside the model, a special token that the tokenizer lacks, a malformed file.
+Result<TokenizerFacts> read_tokenizer_facts(const hf::ModelFiles& configs, const hf::ModelFiles& files,
+                                            const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec);
+
+/// Parts of manifest.json that follow from the files a baseline has copies of.
+Value tokenizer_value(const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec, const std::string& sha256,
+                      const TokenizerFacts& facts);
+std::vector<std::int64_t> stop_ids(const hf::ModelSpec& spec, const TokenizerFacts& facts);
+Value kv_value(const hf::ModelSpec& spec);
+/// From the list of tensors. @param files names of the weight files.
+Value weights_value(std::span<const hf::TensorInfo> tensors, const std::vector<std::string>& files);
 
 }  // namespace calkit::frozen

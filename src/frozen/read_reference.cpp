@@ -95,12 +95,16 @@ Result<IdsOf> read_npz_ids(const fs::path& file) {
 }
 
 Result<GreedyStep> read_step(const Cursor& at) {
-  CALKIT_CHECK_OK(at.only({"token", "margin", "top_ids", "top_logits"}));
+  CALKIT_CHECK_OK(at.only({"token", "margin", "top_ids", "top_logits", "router_margin"}));
   GreedyStep out;
   CALKIT_TRY(const auto token, at.integer("token", 0, INT32_MAX));
   out.token = static_cast<std::int32_t>(token);
   CALKIT_TRY(out.margin, at.number("margin"));
   if (!(out.margin >= 0)) return at.at("margin")->error(fmt::format("{}", out.margin), "0 or more: top-1 minus top-2");
+  if (const auto router = at.find("router_margin")) {
+    CALKIT_TRY(out.router_margin, router->as_number());
+    if (!(*out.router_margin >= 0)) return router->error(router->value().describe(), "0 or more");
+  }
   CALKIT_TRY(const auto ids, at.at("top_ids"));
   CALKIT_TRY(const auto wide, ids.as_ints());
   CALKIT_TRY(out.top_ids, narrow_ids(wide, &ids, {}));

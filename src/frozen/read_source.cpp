@@ -3,12 +3,17 @@
 #include "calkit/base/files.h"
 #include "calkit/base/hash.h"
 #include "calkit/frozen/baseline.h"
+#include "diff_documents.h"
 #include "layout.h"
 
 namespace calkit::frozen {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string described(const std::optional<Value>& value) {
+  return value ? value->describe() : "nothing";
+}
 
 Status read_stated(const Cursor& identity, const std::string& field, std::optional<std::string>& into,
                    ModelSource& out) {
@@ -59,10 +64,13 @@ Status read_spec(const Cursor& root, const fs::path& config, ModelSource& out) {
   CALKIT_TRY(const auto stated, root.at("spec"));
   CALKIT_TRY(const auto dtype, stated.string("weight_dtype"));  // for a config that states none
   CALKIT_TRY(out.spec, hf::parse_spec(Cursor(document, config.string()), dtype_from_name(dtype)));
-  if (!(stated.value() == hf::to_value(out.spec)))
-    return stated.error("an architecture that config.json does not have", "the record of the frozen config.json",
-                        "the baseline was changed: freeze it again");
-  return {};
+  std::vector<FieldChange> changes;
+  diff_documents(stated.value(), hf::to_value(out.spec), std::string(kManifest), changes);
+  if (changes.empty()) return {};
+  const FieldChange& first = changes.front();
+  return input_error(root.file(), "/spec" + first.pointer, described(first.a),
+                     described(first.b) + ", as the frozen config.json has it",
+                     "the baseline was changed: freeze it again");
 }
 
 }  // namespace

@@ -12,7 +12,6 @@ namespace calkit::frozen {
 namespace {
 
 constexpr std::array<const char*, 3> kKinds = {"bos", "eos", "pad"};
-constexpr std::string_view kTemplateFile = "chat_template.jinja";
 constexpr std::string_view kTokenizerConfig = "tokenizer_config.json";
 
 // config.json and generation_config.json: an id, a list of ids, or null.
@@ -61,35 +60,34 @@ Status read_tokens(const Cursor& root, const std::string& file, const hf::Tokeni
   return {};
 }
 
-// A template in tokenizer_config.json: a text, or a list of named ones of which "default" counts.
-Result<std::optional<std::string>> inline_template(const Cursor& root, TokenizerFacts& out) {
+// What tokenizer_config.json says of templates beside those that count.
+void note_templates(const Cursor& root, const std::map<std::string, hf::TemplateText>& all, TokenizerFacts& out) {
   const auto at = root.find("chat_template");
-  if (!at) return std::optional<std::string>();
-  if (at->value().is_string()) {
-    CALKIT_TRY(auto text, at->as_string());
-    return std::optional(std::move(text));
-  }
-  CALKIT_TRY(const auto items, at->items());
-  std::optional<std::string> found;
-  for (const Cursor& item : items) {
-    CALKIT_TRY(const auto name, item.string("name"));
-    CALKIT_TRY(auto text, item.string("template"));
-    if (name == "default") found = std::move(text);
-  }
-  out.notes.push_back(
-      fmt::format("tokenizer_config.json has {} named chat templates; {}", items.size(),
-                  found ? "\"default\" is the one recorded" : "none is named \"default\", so none is recorded"));
-  return found;
+  const bool in_config = at && (all.empty() || all.begin()->second.source.starts_with(kTokenizerConfig));
+  if (!at) return;
+  if (in_config && at->value().is_array())
+    out.notes.push_back(fmt::format(
+        "tokenizer_config.json has {} named chat templates; {}", at->value().if_array()->size(),
+        out.chat_template ? "\"default\" is the one recorded" : "none is named \"default\", so none is recorded"));
+  if (in_config || !out.chat_template) return;
+  const std::string* text = at->value().if_string();
+  if (text == nullptr || *text != *out.chat_template)
+    out.notes.push_back("chat_template.jinja and tokenizer_config.json hold different chat templates; the file counts");
 }
 
-Status read_template(const hf::ModelFiles& files, const std::optional<std::string>& in_config, TokenizerFacts& out) {
-  out.chat_template = in_config;
-  out.template_source = in_config ? "tokenizer_config.json#/chat_template" : "no file of the model folder has one";
-  if (!files.has(kTemplateFile)) return {};
-  CALKIT_TRY(out.chat_template, files.read(kTemplateFile), "reading the chat template");
-  out.template_source = kTemplateFile;
-  if (in_config && *in_config != *out.chat_template)
-    out.notes.push_back("chat_template.jinja and tokenizer_config.json hold different chat templates; the file counts");
+Status read_templates(const hf::ModelFiles& files, const Cursor& root, TokenizerFacts& out) {
+  CALKIT_TRY(const auto all, hf::chat_templates(files));
+  out.template_source = "no file of the model folder has one";
+  for (const auto& [name, found] : all) {
+    if (name != "default") {
+      out.named_templates.emplace(name, found);
+      continue;
+    }
+    out.chat_template = found.text;
+    out.template_source = found.source;
+  }
+  if (!all.empty() && !out.chat_template) out.template_source = "none of the named templates is the default";
+  note_templates(root, all, out);
   return {};
 }
 
@@ -171,20 +169,19 @@ Result<Value> read_if_there(const hf::ModelFiles& files, const std::string& name
 
 }  // namespace
 
-Result<TokenizerFacts> read_tokenizer_facts(const hf::ModelFiles& files, const hf::Tokenizer& tokenizer,
-                                            const hf::ModelSpec& spec) {
+Result<TokenizerFacts> read_tokenizer_facts(const hf::ModelFiles& configs, const hf::ModelFiles& files,
+                                            const hf::Tokenizer& tokenizer, const hf::ModelSpec& spec) {
   TokenizerFacts out;
   for (const char* name : {"config.json", "generation_config.json"}) {
-    CALKIT_TRY(const auto document, read_if_there(files, name));
-    CALKIT_CHECK_OK(read_ids(Cursor(document, files.shown(name)), name, tokenizer, spec, out));
+    CALKIT_TRY(const auto document, read_if_there(configs, name));
+    CALKIT_CHECK_OK(read_ids(Cursor(document, configs.shown(name)), name, tokenizer, spec, out));
   }
   for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
     CALKIT_TRY(const auto document, read_if_there(files, name));
     const Cursor root(document, files.shown(name));
     CALKIT_CHECK_OK(read_tokens(root, name, tokenizer, out));
     if (name != kTokenizerConfig) continue;
-    CALKIT_TRY(const auto in_config, inline_template(root, out));
-    CALKIT_CHECK_OK(read_template(files, in_config, out));
+    CALKIT_CHECK_OK(read_templates(files, root, out));
     out.settings = read_settings(root);
     CALKIT_CHECK_OK(note_added_tokens(root, tokenizer, out));
   }

@@ -2,15 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
-#include <set>
 
 #include "calkit/base/files.h"
 #include "calkit/base/hash.h"
-#include "calkit/frozen/writer.h"
-#include "calkit/tensor/npz.h"
 #include "layout.h"
 #include "sums.h"
 
@@ -32,7 +27,9 @@ class Verifier {
     CALKIT_CHECK_OK(files());
     if (hashes_.contains(std::string(kShard)))
       fault(kShard, "a part of a freeze", "a whole baseline: `calkit freeze-baseline merge` puts the shards together");
+    const std::size_t before = report_.findings.size();
     source();
+    if (report_.findings.size() == before) derived();  // from files that are the frozen ones
     reference();
     return std::move(report_);
   }
@@ -61,6 +58,7 @@ class Verifier {
       CALKIT_TRY(const auto digest, hash_file(dir_ / file), "hashing the baseline");
       if (digest.sha256 != entry->second) fault(file, "sha256 " + digest.sha256, entry->second + ", as in SHA256SUMS");
       hashes_[file] = digest.sha256;
+      sizes_[file] = digest.bytes;
       wanted.erase(entry);
     }
     for (const auto& [file, digest] : wanted) fault(file, "no such file", "sha256 " + digest + ", as in SHA256SUMS");
@@ -75,6 +73,17 @@ class Verifier {
     auto tokenizer = hf::Tokenizer::load(dir_ / kSourceDir / kTokenizerDir / "tokenizer.json");
     if (!tokenizer.ok()) return fault(tokenizer.error().message);
     tokenizer_ = std::move(tokenizer).value();
+  }
+
+  // What manifest.json derives from the checkpoint's files, derived again.
+  void derived() {
+    if (!source_) return;
+    std::map<std::string, std::uint64_t> copies;
+    const std::string configs = fmt::format("{}/", kSourceDir), more = fmt::format("{}{}/", configs, kTokenizerDir);
+    for (const auto& [file, bytes] : sizes_)
+      if (file.starts_with(configs))
+        copies.emplace(file.substr(file.starts_with(more) ? more.size() : configs.size()), bytes);
+    verify_source(*source_, tokenizer_ ? &*tokenizer_ : nullptr, dir_ / kSourceDir, copies, report_.findings);
   }
 
   // What manifest.json says of the checkpoint's files against the copies and against weights.sha256.
@@ -110,9 +119,9 @@ class Verifier {
     if (source_ && tokenizer_) verify_items(*read, *source_, *tokenizer_, report_.findings);
     if (source_) verify_chats(*read, *source_, dir_ / kSourceDir / kTokenizerDir, report_.findings);
     if (source_) dtype(*read);
-    documents(*read);
-    noise(*read);
-    unanswered(*read);
+    // A shard has no probes and no noise but in one of them.
+    if (!hashes_.contains(std::string(kShard)))
+      verify_documents(dir_, *read, source_ ? &source_->spec : nullptr, report_.findings);
   }
 
   void dtype(const Reference& read) {
@@ -123,49 +132,10 @@ class Verifier {
             fmt::format("\"{}\", as the logits are", read.dtype));
   }
 
-  void documents(const Reference& read) {
-    const std::string cover = fmt::format("{}/{}", kReferenceDir, kCoverage);
-    const auto stored = read_json(dir_ / cover);
-    if (!stored.ok())
-      fault(stored.error().message);
-    else if (!(*stored == coverage(read)))
-      fault(cover, "other counts", "the counts of the prompts that are there");
-    const std::string probes = fmt::format("{}/{}", kReferenceDir, kProbes);
-    const auto members = read_npz(dir_ / probes);
-    if (!members.ok()) return fault(members.error().message);
-    for (const auto& [name, tensor] : *members) {
-      if (tensor.dtype() != DType::kF32) continue;
-      const auto values = tensor.data<float>();
-      const auto bad = std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
-      if (bad > 0) fault(probes, fmt::format("{} NaN or infinite values in {}", bad, name), "finite numbers");
-    }
-  }
-
-  void noise(const Reference& read) {
-    const std::string name = fmt::format("{}/{}", kReferenceDir, kNoise);
-    if (!hashes_.contains(name)) return;
-    const auto stored = read_json(dir_ / name);
-    if (!stored.ok()) return fault(stored.error().message);
-    const Cursor at(*stored, name);
-    const auto schema = at.string("schema"), dtype = at.string("dtype");
-    if (!schema.ok() || *schema != kNoiseSchema) fault(name, "another schema", kNoiseSchema);
-    if (!dtype.ok() || *dtype != read.dtype) fault(name, "another dtype", read.dtype + ", as the logits are");
-  }
-
-  // A prompt either has an answer or a reason for none.
-  void unanswered(const Reference& read) {
-    std::set<std::string_view> seen;
-    for (const ReferenceItem& item : read.items) seen.insert(item.prompt.id);
-    for (const auto* list : {&read.refused, &read.left_out})
-      for (const Unanswered& prompt : *list)
-        if (!seen.insert(prompt.id).second)
-          fault(fmt::format("{}/{}", kReferenceDir, kCoverage), fmt::format("prompt {} without an answer", prompt.id),
-                "each prompt once, answered or not");
-  }
-
   const fs::path& dir_;
   VerifyReport report_;
   std::map<std::string, std::string> hashes_;
+  std::map<std::string, std::uint64_t> sizes_;
   std::optional<ModelSource> source_;
   std::optional<hf::Tokenizer> tokenizer_;
 };

@@ -18,4 +18,14 @@ void verify_items(const Reference& reference, const ModelSource& source, const h
 void verify_chats(const Reference& reference, const ModelSource& source, const std::filesystem::path& tokenizer_dir,
                   std::vector<std::string>& findings);
 
+/// What manifest.json says of tokens, tensors, weights and the KV cache against the frozen files; each fault names the
+/// field. @param tokenizer null: it cannot be read. @param copies sizes of the frozen files, by their names in the
+/// checkpoint.
+void verify_source(const ModelSource& source, const hf::Tokenizer* tokenizer, const std::filesystem::path& source_dir,
+                   const std::map<std::string, std::uint64_t>& copies, std::vector<std::string>& findings);
+
+/// coverage.json, probes.npz and noise.json. @param spec null: not known.
+void verify_documents(const std::filesystem::path& dir, const Reference& reference, const hf::ModelSpec* spec,
+                      std::vector<std::string>& findings);
+
 }  // namespace calkit::frozen

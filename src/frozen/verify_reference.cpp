@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
+#include "calkit/frozen/writer.h"
 #include "calkit/tensor/dtype.h"
 #include "calkit/tensor/metrics.h"
 #include "layout.h"
@@ -17,8 +19,8 @@ constexpr double kMarginTolerance = 1e-6;
 
 class ItemChecker {
  public:
-  ItemChecker(const ReferenceItem& item, const ModelSource& source, std::vector<std::string>& findings)
-      : item_(item), vocab_(source.spec.vocab), findings_(findings) {}
+  ItemChecker(const ReferenceItem& item, const ModelSource& source, bool routed, std::vector<std::string>& findings)
+      : item_(item), vocab_(source.spec.vocab), routed_(routed), findings_(findings) {}
 
   // BF16 is stored widened: a float that is none says that the numbers were rounded or made elsewhere.
   void bf16() {
@@ -53,7 +55,12 @@ class ItemChecker {
       return;
     }
     if (item_.greedy.empty()) return fault(kGreedy, "no steps", "at least one");
-    for (std::size_t i = 0; i < item_.greedy.size(); ++i) step(i, item_.greedy[i]);
+    for (std::size_t i = 0; i < item_.greedy.size(); ++i) {
+      step(i, item_.greedy[i]);
+      if (item_.greedy[i].router_margin.has_value() != routed_)
+        fault(kGreedy, fmt::format("step {}: {} router_margin", i, routed_ ? "no" : "a"),
+              routed_ ? "one, as in every bf16 run of a model with experts" : "none");
+    }
     first_step(item_.greedy.front());
   }
 
@@ -79,6 +86,8 @@ class ItemChecker {
         return fault(kGreedy, at(fmt::format("top logit {} out of order", k)),
                      "largest first, equal ones by smaller id");
     }
+    const std::set<std::int32_t> distinct(step.top_ids.begin(), step.top_ids.end());
+    if (distinct.size() != top) return fault(kGreedy, at("an id twice among the top ids"), "each id once");
     const double margin = static_cast<double>(step.top_logits[0]) - static_cast<double>(step.top_logits[1]);
     const double room = kMarginTolerance * std::max(1.0, std::abs(static_cast<double>(step.top_logits[0])));
     if (!(std::abs(step.margin - margin) <= room))
@@ -101,15 +110,27 @@ class ItemChecker {
 
   const ReferenceItem& item_;
   std::int64_t vocab_;
+  bool routed_;  // a run of a model with experts whose steps have router margins
   std::vector<std::string>& findings_;
 };
 
 }  // namespace
 
+bool records_router(const hf::ModelSpec& spec, std::string_view dtype) {
+  return dtype == "bf16" && spec.experts &&
+         std::find(spec.experts->sparse_layers.begin(), spec.experts->sparse_layers.end(), true) !=
+             spec.experts->sparse_layers.end();
+}
+
 void verify_items(const Reference& reference, const ModelSource& source, const hf::Tokenizer& tokenizer,
                   std::vector<std::string>& findings) {
+  std::size_t steps = 0;
   for (const ReferenceItem& item : reference.items) {
-    ItemChecker check(item, source, findings);
+    if (steps == 0) steps = item.greedy.size();
+    if (!item.greedy.empty() && item.greedy.size() != steps)
+      findings.push_back(fmt::format("{}: prompt {}: found {} steps; wanted {}, as the prompts before it have", kGreedy,
+                                     item.prompt.id, item.greedy.size(), steps));
+    ItemChecker check(item, source, records_router(source.spec, reference.dtype), findings);
     check.ids(tokenizer);
     check.logits();
     if (reference.dtype == "bf16") check.bf16();

@@ -26,10 +26,12 @@ double short_decimal(float value) {
 Value step_value(const GreedyStep& step) {
   Value logits(Value::Array{});
   for (const float logit : step.top_logits) logits.push(short_decimal(logit));
-  return Value::object({{"token", step.token},
-                        {"margin", short_decimal(static_cast<float>(step.margin))},
-                        {"top_ids", Value::list(step.top_ids)},
-                        {"top_logits", std::move(logits)}});
+  Value out = Value::object({{"token", step.token},
+                             {"margin", short_decimal(static_cast<float>(step.margin))},
+                             {"top_ids", Value::list(step.top_ids)},
+                             {"top_logits", std::move(logits)}});
+  if (step.router_margin) out.set("router_margin", short_decimal(static_cast<float>(*step.router_margin)));
+  return out;
 }
 
 std::string line(const Value& value) {

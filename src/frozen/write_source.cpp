@@ -47,6 +47,7 @@ Status copy_checked(const hf::ModelFiles& files, const Input& input, const fs::p
   if (found != input.sha256)
     return input_error(files.shown(input.name), {}, "sha256 " + found, "sha256 " + input.sha256 + ", as hashed before",
                        "the model folder changed while it was frozen: run again");
+  CALKIT_CHECK_OK(make_folder(to.parent_path()));
   return write_file(to, text);
 }
 

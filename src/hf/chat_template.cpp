@@ -30,21 +30,41 @@ void take_tokens(const Value& document, Value& tokens) {
   }
 }
 
-using Texts = std::map<std::string, std::pair<std::string, std::string>>;  // name: source and text
+using Texts = std::map<std::string, TemplateText>;
 
 Status take_config(const Cursor& root, Texts& texts) {
   const auto at = root.find("chat_template");
   if (!at) return {};
   const std::string source = fmt::format("{}#/chat_template", kConfig);
   if (at->value().is_string()) {
-    texts.try_emplace(kDefault, source, *at->value().if_string());
+    texts[kDefault] = {source, *at->value().if_string()};
     return {};
   }
   CALKIT_TRY(const auto items, at->items());
   for (std::size_t i = 0; i < items.size(); ++i) {
     CALKIT_TRY(const auto name, items[i].string("name"));
     CALKIT_TRY(const auto text, items[i].string("template"));
-    texts.try_emplace(name, fmt::format("{}/{}/template", source, i), text);
+    texts.try_emplace(name, TemplateText{fmt::format("{}/{}/template", source, i), text});
+  }
+  return {};
+}
+
+// The files: one without a name, and named ones in a folder. They leave nothing to tokenizer_config.json.
+Status take_files(const ModelFiles& files, Texts& texts) {
+  constexpr std::string_view kEnding = ".jinja";
+  const std::string folder = fmt::format("{}/", kTemplateFolder);
+  for (const std::string& file : files.names()) {
+    std::string name;
+    if (file == kFile)
+      name = kDefault;
+    else if (file.starts_with(folder))
+      name = file.substr(folder.size(), file.size() - folder.size() - kEnding.size());
+    else
+      continue;
+    CALKIT_TRY(auto text, files.read(file), "reading the chat template");
+    if (!texts.try_emplace(name, TemplateText{file, std::move(text)}).second)
+      return input_error(files.shown(file), {}, fmt::format("a second template named '{}'", name),
+                         "each name once; chat_template.jinja is the default", "remove one of the two files");
   }
   return {};
 }
@@ -106,7 +126,6 @@ struct ChatTemplate::State {
   std::map<std::string, Named> templates;
   Value tokens = Value(Value::Object{});
   std::string shown;
-  bool more_templates = false;  // additional_chat_templates/ is there
 };
 
 ChatTemplate::ChatTemplate(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -114,30 +133,32 @@ ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
+Result<Texts> chat_templates(const ModelFiles& files) {
+  Texts texts;
+  CALKIT_CHECK_OK(take_files(files, texts));
+  if (!texts.empty()) return texts;
+  CALKIT_TRY(const auto config, read_object(files, kConfig));
+  CALKIT_CHECK_OK(take_config(Cursor(config, files.shown(kConfig)), texts));
+  return texts;
+}
+
 Result<std::optional<ChatTemplate>> ChatTemplate::find(const std::filesystem::path& model_dir) {
   CALKIT_TRY(const auto files, ModelFiles::open(model_dir));
-  CALKIT_TRY(const auto config, read_object(files, kConfig));
-  CALKIT_TRY(const auto map, read_object(files, "special_tokens_map.json"));
-  Texts texts;
-  if (files.has(kFile)) {
-    CALKIT_TRY(auto text, files.read(kFile), "reading the chat template");
-    texts.try_emplace(kDefault, kFile, std::move(text));
-  } else {
-    CALKIT_CHECK_OK(take_config(Cursor(config, files.shown(kConfig)), texts));
-  }
+  CALKIT_TRY(const auto texts, chat_templates(files));
   if (texts.empty()) return std::optional<ChatTemplate>();
   auto state = std::make_unique<State>();
-  for (auto& [name, text] : texts) {
+  for (const auto& [name, found] : texts) {
     if (name != kDefault && name != kToolUse) continue;
-    CALKIT_TRY(auto parsed, jinja::Template::parse(text.second, files.shown(text.first)), "reading the chat template");
-    state->templates.emplace(name, State::Named{text.first, std::move(parsed)});
+    CALKIT_TRY(auto parsed, jinja::Template::parse(found.text, files.shown(found.source)), "reading the chat template");
+    state->templates.emplace(name, State::Named{found.source, std::move(parsed)});
   }
   if (!state->templates.contains(kDefault))
     return input_error(files.shown(kConfig), "/chat_template", fmt::format("{} named templates", texts.size()),
-                       "one of them named \"default\"");
+                       "one of them named \"default\", or chat_template.jinja");
+  CALKIT_TRY(const auto config, read_object(files, kConfig));
+  CALKIT_TRY(const auto map, read_object(files, "special_tokens_map.json"));
   take_tokens(config, state->tokens);
   take_tokens(map, state->tokens);
-  for (const std::string& folder : files.folders()) state->more_templates |= folder == "additional_chat_templates";
   state->shown = model_dir.string();
   return std::optional(ChatTemplate(std::move(state)));
 }
@@ -148,9 +169,6 @@ const std::string& ChatTemplate::source() const {
 
 Result<jinja::Rendered> ChatTemplate::render(const ChatInput& input, std::optional<std::int64_t> clock) const {
   const bool with_tools = !input.tools.is_null();
-  if (with_tools && state_->more_templates)
-    return input_error(state_->shown, "additional_chat_templates", "a folder of further templates", "one template",
-                       "which of them a prompt with tools takes is not decided here; remove the folder or the tools");
   CALKIT_TRY(const auto context, context_of(input, state_->tokens));
   const auto tool_use = state_->templates.find(kToolUse);
   const auto& chosen =

@@ -103,28 +103,39 @@ void note_types(const Checkpoint& checkpoint, const ModelSpec& spec, std::vector
 
 }  // namespace
 
-Status Checkpoint::check_against(const ModelSpec& spec) const {
+Status check_tensors(std::span<const TensorInfo> tensors, const ModelSpec& spec, const std::filesystem::path& dir) {
+  const auto find = [&](const std::string& name) {
+    const auto at =
+        std::lower_bound(tensors.begin(), tensors.end(), name,
+                         [](const TensorInfo& info, const std::string& wanted) { return info.name < wanted; });
+    return at == tensors.end() || at->name != name ? nullptr : &*at;
+  };
   std::set<std::string_view> known;
   Status status;
   each_expected_tensor(spec, [&](const ExpectedTensor& want) {
     const TensorInfo* info = find(want.name);
     if (info == nullptr)
-      status = absent(dir_.string(), want);
+      status = absent(dir.string(), want);
     else
-      status = check_tensor(dir_, *info, want);
+      status = check_tensor(dir, *info, want);
     if (status.ok()) known.insert(info->name);
     return status.ok();
   });
   if (!status.ok()) return status;
-  for (const TensorInfo& info : tensors_) {
+  for (const TensorInfo& info : tensors) {
     if (known.contains(info.name) || is_frequency_buffer(info.name)) continue;
     if (info.name != kHead || !spec.tied_embeddings)
-      return fault(dir_, info, "a tensor that the architecture does not use",
+      return fault(dir, info, "a tensor that the architecture does not use",
                    fmt::format("the {} tensors of {}", known.size(), spec.model_type),
                    "what it does to the model is unknown, so it is not dropped; is config.json of the same model?");
-    CALKIT_CHECK_OK(check_head(*this, dir_, info));
   }
   return {};
+}
+
+Status Checkpoint::check_against(const ModelSpec& spec) const {
+  CALKIT_CHECK_OK(check_tensors(tensors_, spec, dir_));
+  const TensorInfo* head = find(kHead);
+  return head != nullptr && spec.tied_embeddings ? check_head(*this, dir_, *head) : Status();
 }
 
 std::vector<std::string> Checkpoint::notes(const ModelSpec& spec) const {

@@ -5,18 +5,14 @@
 #include "calkit/base/files.h"
 #include "calkit/base/text.h"
 #include "calkit/hf/model_files.h"
+#include "download_record.h"
 
 namespace calkit::hf {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kRevisionDigits = 40, kMaxRecord = 64 * 1024;
-
-bool is_revision(std::string_view text) {
-  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == kRevisionDigits && std::all_of(text.begin(), text.end(), hex);
-}
+constexpr std::size_t kMaxRecord = 64 * 1024;
 
 std::string first_line(const std::string& text) {
   std::string line = text.substr(0, text.find('\n'));
@@ -61,25 +57,29 @@ HubIdentity identity_of_cache(const fs::path& snapshot, const std::string& revis
   return out;
 }
 
-// Line 1 of each record is the commit that the file came from.
+// Every file that was downloaded has a record of its commit; config.json's counts.
 std::optional<HubIdentity> identity_of_records(const fs::path& dir) {
-  const std::string folder = ".cache/huggingface/download";
-  const std::string record = folder + "/config.json.metadata";
-  const auto text = read_file(dir / record, kMaxRecord);
-  if (!text.ok() || !is_revision(first_line(*text))) return std::nullopt;
-  HubIdentity out{std::nullopt, first_line(*text), record, {}};
-  std::error_code failed;
-  std::vector<std::string> others;
-  for (fs::directory_iterator it(dir / folder, failed), end; !failed && it != end; it.increment(failed)) {
-    const std::string name = it->path().filename().string();
-    if (!name.ends_with(".metadata")) continue;
-    const auto other = read_file(it->path(), kMaxRecord);
-    if (other.ok() && first_line(*other) != *out.revision) others.push_back(name);
+  const auto config = read_download_record(dir, "config.json");
+  if (!config || !is_revision(config->revision)) return std::nullopt;
+  HubIdentity out{std::nullopt, config->revision, fmt::format("{}/config.json{}", kRecordFolder, kRecordEnding), {}};
+  const auto files = ModelFiles::open(dir);
+  if (!files.ok()) return out;
+  for (const std::string& name : files->names()) {
+    if (name.starts_with('.')) continue;
+    const auto record = read_download_record(dir, name);
+    const std::string shown = printable(name);
+    if (!record)
+      out.notes.push_back(
+          fmt::format("{} has no download record: nothing there shows that it is of this revision", shown));
+    else if (record->revision != *out.revision)
+      out.notes.push_back(fmt::format("{}/{}{} names another revision than config.json's record, which counts",
+                                      kRecordFolder, shown, kRecordEnding));
+    else if (!record->content)
+      out.notes.push_back(
+          fmt::format("the ETag in the download record of {} is no digest: its content is not checked "
+                      "against it",
+                      shown));
   }
-  std::sort(others.begin(), others.end());
-  for (const std::string& name : others)
-    out.notes.push_back(
-        fmt::format("{}/{} names another revision than config.json's record, which counts", folder, name));
   return out;
 }
 

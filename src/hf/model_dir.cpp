@@ -4,14 +4,18 @@
 
 #include <algorithm>
 
+#include "download_record.h"
+
 namespace calkit::hf {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_blob_name(std::string_view name) {
-  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return (name.size() == 40 || name.size() == 64) && std::all_of(name.begin(), name.end(), hex);
+// Where a link of a snapshot leads: out of the subfolders, out of `snapshots/<revision>`.
+fs::path blob_link(std::string_view name, const std::string& blob) {
+  std::string up;
+  for (const char c : name) up += c == '/' ? "../" : "";
+  return up + "../../blobs/" + blob;
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ Result<ModelDir::Place> ModelDir::locate(std::string_view name) const {
   if (!fs::is_symlink(fs::symlink_status(path, failed))) return Place{files_.get(), std::string(name)};
   const fs::path target = fs::read_symlink(path, failed);
   const std::string blob = target.filename().string();
-  if (failed || !blobs_ || target != fs::path("../../blobs") / blob || !is_blob_name(blob))
+  if (failed || !blobs_ || target != blob_link(name, blob) || !is_blob_name(blob))
     return input_error(shown(name), {}, fmt::format("a symlink to '{}'", target.string()),
                        "a plain file, or ../../blobs/<digest> inside a Hugging Face cache snapshot",
                        "copy the model folder with links resolved (cp -rL)");
@@ -71,10 +75,10 @@ Result<std::shared_ptr<const MappedFile>> ModelDir::map(std::string_view name) c
   return place.root->map(place.name);
 }
 
-std::vector<std::string> ModelDir::names() const {
+std::vector<std::string> ModelDir::names(std::string_view folder) const {
   std::vector<std::string> out;
   std::error_code failed;
-  for (fs::directory_iterator it(files_->path(), failed), end; !failed && it != end; it.increment(failed))
+  for (fs::directory_iterator it(files_->path() / folder, failed), end; !failed && it != end; it.increment(failed))
     out.push_back(it->path().filename().string());
   std::sort(out.begin(), out.end());
   return out;

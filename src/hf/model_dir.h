@@ -11,8 +11,8 @@
 
 namespace calkit::hf {
 
-/// Files are plain files directly in the folder. One symlink shape is followed, that of a Hugging Face cache:
-/// `snapshots/<revision>/<file>` -> `../../blobs/<40 or 64 hex>`; any other symlink is refused.
+/// Files are plain files in the folder. One symlink shape is followed, that of a Hugging Face cache:
+/// `snapshots/<revision>/<file>` -> `../../blobs/<40 or 64 hex>`, one `../` more in a subfolder; any other is refused.
 class ModelDir {
  public:
   static Result<ModelDir> open(const std::filesystem::path& dir);
@@ -26,8 +26,9 @@ class ModelDir {
   /// The digest in the name of the blob that a file of a cache snapshot links to: SHA-256 (64 digits) for what is
   /// stored in LFS, else git's name of the blob (40). Nullopt for a plain file; kInput for a link that is refused.
   Result<std::optional<std::string>> blob_of(std::string_view name) const;
-  /// Names of all entries, sorted.
-  std::vector<std::string> names() const;
+  /// Names of all entries, of the folder or of a subfolder, sorted.
+  std::vector<std::string> names(std::string_view folder = {}) const;
+  const std::filesystem::path& path() const { return files_->path(); }
 
  private:
   struct Place {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "calkit/base/process.h"
+#include "download_record.h"
 #include "git_blob.h"
 #include "model_dir.h"
 
@@ -16,11 +17,27 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kChunk = 8ull << 20;
 constexpr std::size_t kGitDigits = 40;
 
-Error other_content(const std::string& shown, std::string_view kind, const std::string& found,
-                    const std::string& wanted) {
-  return input_error(shown, {}, fmt::format("content whose {} is {}", kind, found),
-                     fmt::format("{}, the name of its blob in the Hugging Face cache", wanted),
+// Who says what a file holds, and what it says.
+struct Vouched {
+  std::string digest;
+  bool by_record = false;
+};
+
+Error other_content(const std::string& shown, std::string_view kind, const std::string& found, const Vouched& wanted) {
+  const std::string content = fmt::format("content whose {} is {}", kind, found);
+  if (wanted.by_record)
+    return input_error(
+        shown, {}, content, fmt::format("{}, the ETag of its download record", wanted.digest),
+        fmt::format("the file was changed after the download: fetch it again, or delete its record in {} "
+                    "if the change is meant",
+                    kRecordFolder));
+  return input_error(shown, {}, content,
+                     fmt::format("{}, the name of its blob in the Hugging Face cache", wanted.digest),
                      "the cache is damaged or was changed by hand; delete the blob and fetch the model again");
+}
+
+bool is_template(const std::string& name) {
+  return name.ends_with(".jinja") && !name.starts_with('.');
 }
 
 }  // namespace
@@ -28,6 +45,14 @@ Error other_content(const std::string& shown, std::string_view kind, const std::
 struct ModelFiles::State {
   ModelDir dir;
   std::vector<std::string> names, folders;
+
+  Result<std::optional<Vouched>> vouched(std::string_view name) const {
+    CALKIT_TRY(const auto blob, dir.blob_of(name));
+    if (blob) return std::optional(Vouched{*blob});
+    const auto record = read_download_record(dir.path(), name);
+    if (!record || !record->content) return std::optional<Vouched>();
+    return std::optional(Vouched{*record->content, true});
+  }
 };
 
 ModelFiles::ModelFiles(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -41,8 +66,14 @@ Result<ModelFiles> ModelFiles::open(const fs::path& dir) {
   for (const std::string& name : state->dir.names()) {
     std::error_code ignored;
     const bool folder = fs::is_directory(fs::symlink_status(dir / name, ignored));
+    if (folder && name == kTemplateFolder) {
+      for (const std::string& inner : state->dir.names(name))
+        if (is_template(inner)) state->names.push_back(fmt::format("{}/{}", name, inner));
+      continue;
+    }
     (folder ? state->folders : state->names).push_back(name);
   }
+  std::sort(state->names.begin(), state->names.end());
   return ModelFiles(std::move(state));
 }
 
@@ -63,11 +94,11 @@ Result<std::string> ModelFiles::read(std::string_view name, std::uint64_t max_by
 }
 
 Result<FileDigest> ModelFiles::hash(std::string_view name) const {
-  CALKIT_TRY(const auto blob, state_->dir.blob_of(name));
+  CALKIT_TRY(const auto wanted, state_->vouched(name));
   CALKIT_TRY(const auto map, state_->dir.map(name));
   Sha256 sha;
   std::optional<GitBlobHash> git;
-  if (blob && blob->size() == kGitDigits) git.emplace(map->size());
+  if (wanted && wanted->digest.size() == kGitDigits) git.emplace(map->size());
   for (std::uint64_t at = 0; at < map->size(); at += kChunk) {
     if (interrupted()) return interrupted_error();
     const std::uint64_t length = std::min(kChunk, map->size() - at);
@@ -77,10 +108,10 @@ Result<FileDigest> ModelFiles::hash(std::string_view name) const {
   }
   const FileDigest digest{sha.hex(), map->size()};
   if (git) {
-    if (const std::string found = git->hex(); found != *blob)
-      return other_content(shown(name), "git name", found, *blob);
-  } else if (blob && digest.sha256 != *blob) {
-    return other_content(shown(name), "SHA-256", digest.sha256, *blob);
+    if (const std::string found = git->hex(); found != wanted->digest)
+      return other_content(shown(name), "git name", found, *wanted);
+  } else if (wanted && digest.sha256 != wanted->digest) {
+    return other_content(shown(name), "SHA-256", digest.sha256, *wanted);
   }
   return digest;
 }

@@ -6,7 +6,6 @@
 namespace calkit::hf {
 namespace {
 
-constexpr int kMaxNesting = 8;
 constexpr std::size_t kMaxSteps = 32;
 constexpr std::int64_t kMaxStrip = 1024;
 
@@ -28,10 +27,7 @@ Status Decoder::add(const Cursor& at, int depth) {
   CALKIT_TRY(const auto type, at.string("type"));
   if (steps_.size() >= kMaxSteps) return at.error("one decoder more", fmt::format("at most {}", kMaxSteps));
   if (type != "Sequence") return add_leaf(at, type);
-  if (depth >= kMaxNesting) return at.error("Sequences inside Sequences", fmt::format("{} deep at most", kMaxNesting));
-  CALKIT_CHECK_OK(at.only({"type", "decoders"}));
-  CALKIT_TRY(const auto list, at.at("decoders"));
-  CALKIT_TRY(const auto items, list.items());
+  CALKIT_TRY(const auto items, read_sequence(at, "decoders", depth));
   for (const Cursor& item : items) CALKIT_CHECK_OK(add(item, depth + 1));
   return {};
 }

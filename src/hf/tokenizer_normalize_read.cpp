@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "tokenizer_normalize.h"
+#include "tokenizer_parts.h"
 
 namespace calkit::hf {
 namespace {
 
-constexpr int kMaxNesting = 8;
 constexpr std::size_t kMaxText = 64;
 
 Result<std::string> short_text(const Cursor& at, std::string_view key) {
@@ -54,10 +54,7 @@ Result<Normalizer> Normalizer::parse(const Cursor& root) {
 Status Normalizer::add(const Cursor& at, int depth) {
   CALKIT_TRY(const auto type, at.string("type"));
   if (type != "Sequence") return add_leaf(at, type);
-  if (depth >= kMaxNesting) return at.error("Sequences inside Sequences", fmt::format("{} deep at most", kMaxNesting));
-  CALKIT_CHECK_OK(at.only({"type", "normalizers"}));
-  CALKIT_TRY(const auto list, at.at("normalizers"));
-  CALKIT_TRY(const auto items, list.items());
+  CALKIT_TRY(const auto items, read_sequence(at, "normalizers", depth));
   for (const Cursor& item : items) CALKIT_CHECK_OK(add(item, depth + 1));
   return {};
 }

@@ -17,12 +17,10 @@ Error unknown_type(const Cursor& at, const std::string& type, std::string_view a
 
 // Visits the leaves of nested {"type": "Sequence", key: [...]}.
 template <class Leaf>
-Status walk(const Cursor& at, std::string_view key, int depth, const Leaf& leaf) {
+Status walk(const Cursor& at, const char* key, int depth, const Leaf& leaf) {
   CALKIT_TRY(const auto type, at.string("type"));
   if (type != "Sequence") return leaf(at, type);
-  if (depth >= kMaxNesting) return at.error("Sequences inside Sequences", fmt::format("{} deep at most", kMaxNesting));
-  CALKIT_TRY(const auto list, at.at(key));
-  CALKIT_TRY(const auto items, list.items());
+  CALKIT_TRY(const auto items, read_sequence(at, key, depth));
   for (const Cursor& item : items) CALKIT_CHECK_OK(walk(item, key, depth + 1, leaf));
   return {};
 }
@@ -106,6 +104,13 @@ Result<SpecialFrame> parse_post_processor(const Cursor& root) {
                         "post-processor");
   }));
   return found.frame;
+}
+
+Result<std::vector<Cursor>> read_sequence(const Cursor& at, const char* key, int depth) {
+  if (depth >= kMaxNesting) return at.error("Sequences inside Sequences", fmt::format("{} deep at most", kMaxNesting));
+  CALKIT_CHECK_OK(at.only({"type", key}));
+  CALKIT_TRY(const auto list, at.at(key));
+  return list.items();
 }
 
 Result<char32_t> read_character(const Cursor& at, std::string_view key) {

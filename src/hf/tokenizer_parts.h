@@ -21,6 +21,9 @@ struct MetaspaceOptions {
 };
 Result<MetaspaceOptions> read_metaspace(const Cursor& at);
 
+/// The entries of a Sequence, listed under `key`. kInput: more than 8 lie inside one another.
+Result<std::vector<Cursor>> read_sequence(const Cursor& at, const char* key, int depth);
+
 /// A member that holds exactly one character.
 Result<char32_t> read_character(const Cursor& at, std::string_view key);
 

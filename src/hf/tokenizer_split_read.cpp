@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include "calkit/base/unicode.h"
+#include "tokenizer_parts.h"
 #include "tokenizer_split.h"
 
 namespace calkit::hf {
 namespace {
 
-constexpr int kMaxNesting = 8;
 constexpr std::size_t kMaxSteps = 32;
 // What a ByteLevel with use_regex splits with; GPT-2's.
 constexpr std::string_view kByteLevelPattern =
@@ -34,10 +34,7 @@ Status PreTokenizer::add(const Cursor& at, int depth) {
   CALKIT_TRY(const auto type, at.string("type"));
   if (steps_.size() >= kMaxSteps) return at.error("one pre-tokenizer more", fmt::format("at most {}", kMaxSteps));
   if (type != "Sequence") return add_leaf(at, type);
-  if (depth >= kMaxNesting) return at.error("Sequences inside Sequences", fmt::format("{} deep at most", kMaxNesting));
-  CALKIT_CHECK_OK(at.only({"type", "pretokenizers"}));
-  CALKIT_TRY(const auto list, at.at("pretokenizers"));
-  CALKIT_TRY(const auto items, list.items());
+  CALKIT_TRY(const auto items, read_sequence(at, "pretokenizers", depth));
   for (const Cursor& item : items) CALKIT_CHECK_OK(add(item, depth + 1));
   return {};
 }

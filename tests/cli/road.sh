@@ -36,3 +36,9 @@ service() {
   for _ in $(seq 100); do test -s port && return 0; sleep 0.1; done
   cat service.log; return 1
 }
+
+# fits SCHEMA FILE: the document holds against manifests/schemas/SCHEMA.schema.json, as jsonschema reads it.
+fits() {
+  "$SRC/build/peers/bin/python" -c 'import json, sys, jsonschema
+jsonschema.Draft7Validator(json.load(open(sys.argv[1]))).validate(json.load(open(sys.argv[2])))' "$SRC/manifests/schemas/$1.schema.json" "$2"
+}

@@ -26,7 +26,9 @@ std::string row_text(const frozen::PromptComparison& row) {
   if (row.divergent_step)
     text += fmt::format(": step {}: token {}, the reference has {} with margin {:.3g}{}", *row.divergent_step,
                         row.got_token, row.want_token, row.margin,
-                        row.verdict == frozen::PromptComparison::Verdict::kExcused ? ", which explains it" : "");
+                        row.by_router ? fmt::format("; a router's margin of {:.3g} explains it", *row.router_margin)
+                        : row.verdict == frozen::PromptComparison::Verdict::kExcused ? ", which explains it"
+                                                                                     : "");
   return text + "\n";
 }
 
@@ -44,6 +46,7 @@ std::string text_of(const CompareOptions& opt, const frozen::ReferenceComparison
       "greedy:   {} steps: {} equal, {} excused (margin at most {:g}), {} different, {} not compared behind them\n",
       totals.nmse_max, limits.nmse, totals.max_abs_max, totals.steps, totals.steps_equal, totals.steps_excused,
       limits.margin, totals.steps_different, totals.steps_not_compared);
+  for (const std::string& sentence : totals.told) text += "excused:  " + sentence + "\n";
   for (const std::string& finding : totals.findings) text += "found:    " + finding + "\n";
   return text;
 }
@@ -67,6 +70,7 @@ Status add_folders(const CompareOptions& opt, manifest::Evidence& evidence) {
 Value to_value(const frozen::TextComparison& c) {
   return Value::object({{"id", c.id},
                         {"verdict", c.equal     ? "equal"
+                                    : c.nothing ? "nothing to compare"
                                     : c.excused ? "excused"
                                                 : "different"},
                         {"ends_early", c.ends_early},
@@ -90,6 +94,7 @@ Result<ExitCode> run_compare_texts(const CompareOptions& opt, const Common& comm
   evidence.summary =
       fmt::format("{} greedy texts: {} equal, {} excused, {} different; {} refused by the service",
                   report.prompts.size(), report.equal, report.excused, report.different, texts.refused.size());
+  if (report.nothing > 0) evidence.summary += fmt::format("; {} show no text to compare", report.nothing);
   Value rows = Value::array();
   for (const auto& row : report.prompts) rows.push(to_value(row));
   evidence.details =
@@ -99,6 +104,7 @@ Result<ExitCode> run_compare_texts(const CompareOptions& opt, const Common& comm
                      {"equal", report.equal},
                      {"excused", report.excused},
                      {"different", report.different},
+                     {"nothing", report.nothing},
                      {"refused", static_cast<std::uint64_t>(texts.refused.size())},
                      {"findings", Value::list(report.findings)},
                      {"prompts", std::move(rows)}});

@@ -26,17 +26,21 @@ Result<std::string> compare_with_peer(const VerifyOptions& opt, manifest::Eviden
   evidence.figures.push_back(manifest::counted("greedy_steps_equal", report.steps_equal, "steps", how));
   evidence.figures.push_back(
       manifest::counted("greedy_steps_excused", report.steps_excused, "steps",
-                        fmt::format("differ where the peer's margin is at most {:g}", limits.margin)));
+                        fmt::format("differ where the peer's margin is at most {:g}", limits.margin) +
+                            (report.told.empty() ? "" : fmt::format(", {} by a router's", report.told.size()))));
   evidence.figures.push_back(manifest::counted("greedy_steps_different", report.steps_different, "steps", how));
   evidence.findings.insert(evidence.findings.end(), report.findings.begin(), report.findings.end());
   evidence.summary += fmt::format(", {} compared with the peer: logits NMSE {:.2g}, {} of {} greedy steps equal",
                                   report.prompts, report.nmse_max, report.steps_equal, report.steps);
-  return fmt::format(
+  std::string text = fmt::format(
       "peer:     {}\n  prompts {} compared, {} with other ids\n  logits  NMSE {:.3g} (limit {:g}), max abs {:.3g}, "
       "worst prompt {}\n"
       "  greedy  {} steps: {} equal, {} excused, {} different\n",
       opt.peer, report.prompts, report.ids_different, report.nmse_max, limits.nmse, report.max_abs_max,
       report.worst_prompt, report.steps, report.steps_equal, report.steps_excused, report.steps_different);
+  for (const std::string& sentence : report.told) text += "excused:  " + sentence + "\n";
+  if (!report.told.empty()) evidence.summary += fmt::format(", {} excused by a router's margin", report.told.size());
+  return text;
 }
 
 // A store holds many baselines: what can be told of it is whether its blobs are what their names say.

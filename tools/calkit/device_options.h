@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,14 +26,17 @@ inline CLI::Option* add_number(CLI::App& app, const char* name, std::uint64_t& i
   return app.add_option(name, into, help)->type_name("N")->check(whole_number(least, most));
 }
 
-/// Accepts "16,128": plain decimal numbers within the bounds, no empty item. numbers_of() reads what it accepted.
+/// Accepts "16,128": plain decimal numbers within the bounds, each once, no empty item. numbers_of() reads what it
+/// accepted.
 inline CLI::Validator whole_numbers(std::uint64_t least, std::uint64_t most) {
   return CLI::Validator(
       [least, most](std::string& text) {
+        std::set<std::uint64_t> seen;
         for (const std::string& item : split(text, ',')) {
           const auto value = parse_decimal_u64(item);
           if (!value || *value < least || *value > most)
             return fmt::format("the item '{}' is no whole number from {} to {}", printable(item), least, most);
+          if (!seen.insert(*value).second) return fmt::format("{} is there twice; allowed: each once", *value);
         }
         return std::string();
       },

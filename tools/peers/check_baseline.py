@@ -227,6 +227,19 @@ def others(folder):
     fits("compare-texts", json.loads(calkit(folder, "freeze-baseline", "compare", "served", "service", "--json")), "compare of texts")
 
 
+def experts(folder):
+    """A model with experts in BF16: router margins in the steps, and one that explains a step of the peer."""
+    golden = ROOT / "tests/data/golden/qwen3moe-e8k2"
+    calkit(folder, "freeze-baseline", "model", str(ROOT / "tests/data/models/qwen3moe-e8k2"), "--out", "experts", "--dtype", "bf16",
+           "--prompts", str(golden / "prompts.jsonl"), "--noise", "2")
+    documents(folder / "experts")
+    steps = [step for line in lines(folder / "experts/reference/greedy_tokens.jsonl") for step in line["steps"]]
+    check(steps and all("router_margin" in step for step in steps), "experts: router margins")
+    report = json.loads(calkit(folder, "freeze-baseline", "compare", "experts", str(golden), "--dtype", "bf16", "--json"))
+    fits("baseline-compare", report, "compare of experts")
+    check(report["totals"]["steps_excused_by_router"] == 1, f"experts: {report['totals']}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
@@ -252,6 +265,7 @@ def main():
         compared(folder)
         stored(folder)
         others(folder)
+        experts(folder)
         killed(folder, options)
     for failure in failures[:20]:
         print(failure)

@@ -49,6 +49,10 @@ struct GreedyStep {
   double margin = 0;                  ///< top-1 minus top-2 logit
   std::vector<std::int32_t> top_ids;  ///< 20, largest first, equal logits by smaller id
   std::vector<float> top_logits;
+  /// How close the choice of experts was at this position: the smallest distance, over the layers with experts, between
+  /// the last chosen and the first left out router logit, as a share of the larger one. Set for BF16 runs of a model
+  /// with experts.
+  std::optional<double> router_margin = std::nullopt;
 };
 
 /// What a model answers to one prompt.
@@ -112,14 +116,19 @@ struct CompareLimits {
   double nmse = 1e-9;
   double margin = 1e-3;  ///< below it a greedy flip is excused and counted
   double excused_share = 0.01;
+  double router_margin = 0;  ///< up to it a flip is excused by the choice of experts, counted and told
 };
 struct CompareReport {
   std::uint64_t prompts = 0, ids_different = 0, steps = 0, steps_equal = 0, steps_excused = 0, steps_different = 0;
   double nmse_max = 0, max_abs_max = 0;
   std::uint64_t steps_not_compared = 0;  ///< behind a flip the two runs follow different texts
+  std::uint64_t excused_by_router = 0;   ///< of steps_excused: beyond the margin, explained by a router's
   std::string worst_prompt;
+  std::vector<std::string> told;      ///< each step that a router's margin excuses, a sentence
   std::vector<std::string> findings;  ///< empty: passed
 };
+/// The smaller router margin of the two steps, if one of them has one.
+std::optional<double> router_margin(const GreedyStep& a, const GreedyStep& b);
 /// kInput if they share no prompt.
 Result<CompareReport> compare_references(const Reference& got, const Reference& want, const CompareLimits& limits);
 

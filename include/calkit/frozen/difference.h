@@ -26,6 +26,8 @@ struct PromptComparison {
   std::int32_t got_token = 0, want_token = 0;  ///< at that step
   double margin = 0;                           ///< of the reference at that step
   std::optional<double> got_margin;            ///< of the other one
+  std::optional<double> router_margin;         ///< of the two the smaller one, where experts are recorded
+  bool by_router = false;                      ///< excused by it, not by the margin
   enum class Verdict { kSame, kWithin, kExcused, kDifferent } verdict = Verdict::kSame;
 };
 std::string_view verdict_name(PromptComparison::Verdict verdict);  ///< "same", "within limits", "excused", "different"

@@ -32,6 +32,7 @@ Status write_texts(const std::filesystem::path& staged_dir, const TextReference&
 struct TextComparison {
   std::string id;
   bool equal = false;
+  bool nothing = false;             ///< the baseline's run shows no text to hold the answer against
   std::size_t bytes_equal = 0;      ///< of the texts' common beginning
   std::optional<std::size_t> step;  ///< of the baseline's run whose text the service no longer follows
   std::optional<double> margin;     ///< the baseline's there
@@ -43,13 +44,15 @@ struct TextComparison {
 };
 struct TextCompareReport {
   std::vector<TextComparison> prompts;
-  std::uint64_t equal = 0, excused = 0, different = 0;
+  std::uint64_t equal = 0, excused = 0, different = 0, nothing = 0;
   std::uint64_t steps = 0;            ///< of all prompts; each excused prompt has one excused step
   std::vector<std::string> findings;  ///< empty: passed
 };
 /// Holds a service's texts against a baseline's greedy runs, decoded with the frozen tokenizer without special tokens
-/// up to the first end-of-text id. More excused steps than limits.excused_share of all is a finding, as with numbers.
-/// kInput if they share no prompt.
+/// up to the first end-of-text id and without a last character that the number of steps cut. An answer may go on behind
+/// them unless it has no more tokens than the baseline's run; where that leaves no text, nothing is compared. More
+/// excused steps than limits.excused_share of all is a finding, as with numbers. kInput if they share no prompt with
+/// text.
 Result<TextCompareReport> compare_texts(const std::filesystem::path& baseline_dir, const TextReference& texts,
                                         const CompareLimits& limits);
 

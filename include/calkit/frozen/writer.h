@@ -38,6 +38,13 @@ Status write_model_source(const std::filesystem::path& staged_dir, const std::fi
 Status write_reference(const std::filesystem::path& staged_dir, const Reference& reference,
                        const std::vector<std::pair<std::string, Tensor>>& probes, const Value& noise = {});
 
+/// Names of the inner values in probes.npz beside `token_ids`, each float32 [tokens, hidden]: the embedding, parts of
+/// the first layer, the last layer's output, the final norm.
+std::vector<std::string> probe_names(const hf::ModelSpec& spec);
+
+/// Whether the steps of a freeze have router margins: BF16 runs of a model with layers of experts.
+bool records_router(const hf::ModelSpec& spec, std::string_view dtype);
+
 /// Writes `staged_dir`/SHA256SUMS over every file that is there: sorted by bytes, LF, as `sha256sum --strict -c` reads
 /// it.
 Status seal(const std::filesystem::path& staged_dir);

@@ -27,6 +27,11 @@ struct TensorInfo {
 /// The tensors of one file, sorted by name, after the checks of Checkpoint::open; `file` is the name used in messages.
 Result<std::vector<TensorInfo>> parse_safetensors(std::span<const std::byte> bytes, std::string_view file);
 
+/// Whether tensors, sorted by name, are those of the architecture: every one of expected_tensors() with its shape in
+/// BF16, F16 or F32, and nothing else but inv_freq buffers of RoPE and, with tied embeddings, lm_head.weight. Reads no
+/// values. @param dir for the messages.
+Status check_tensors(std::span<const TensorInfo> tensors, const ModelSpec& spec, const std::filesystem::path& dir);
+
 class Checkpoint {
  public:
   /// Opens, maps and checks every header: bounds, overlaps, holes, shape x dtype against bytes, index against files.

@@ -20,15 +20,16 @@ class ModelFiles {
   ModelFiles(ModelFiles&&) noexcept;
   ModelFiles& operator=(ModelFiles&&) noexcept;
 
-  /// Names of the files directly in the folder, sorted by bytes.
+  /// Names of the files directly in the folder, and of the templates `additional_chat_templates/NAME.jinja`; sorted by
+  /// bytes.
   const std::vector<std::string>& names() const;
-  /// Names of its subfolders: they are no part of a checkpoint.
+  /// Names of its other subfolders: they are no part of a checkpoint.
   const std::vector<std::string>& folders() const;
   bool has(std::string_view name) const;
   std::string shown(std::string_view name) const;  ///< "DIR/NAME", for messages
   Result<std::string> read(std::string_view name, std::uint64_t max_bytes = 256ull << 20) const;
-  /// Reads each byte once, letting pages go on the way. kInterrupted: a signal came. kInput: a file of a Hugging Face
-  /// cache whose content is not what the name of its blob says; nothing is fetched for that.
+  /// Reads each byte once, letting pages go on the way. kInterrupted: a signal came. kInput: content that is not what
+  /// the name of its blob in a Hugging Face cache says, or its download record; nothing is fetched for that.
   Result<FileDigest> hash(std::string_view name) const;
   /// SHA-256 over the lines "<sha256>  <name>\n" of all files in names() order: the digest of the whole checkpoint.
   Result<FileDigest> hash_all() const;
@@ -38,6 +39,8 @@ class ModelFiles {
   explicit ModelFiles(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+inline constexpr std::string_view kTemplateFolder = "additional_chat_templates";
 
 /// What a folder itself says of where it came from.
 struct HubIdentity {

@@ -6,6 +6,7 @@
 #include "calkit/frozen/writer.h"
 #include "calkit/model/graph.h"
 #include "calkit/tensor/metrics.h"
+#include "frozen_answers.h"
 
 namespace calkit::compile {
 namespace {
@@ -21,7 +22,8 @@ Status freeze(const std::filesystem::path& out, const RoadShape& shape, const fr
   CALKIT_TRY(const auto source, frozen::describe_model_source(data("models", shape.model), options));
   std::filesystem::create_directories(out);
   CALKIT_CHECK_OK(frozen::write_model_source(out, data("models", shape.model), source));
-  CALKIT_CHECK_OK(frozen::write_reference(out, reference, {}));
+  CALKIT_CHECK_OK(frozen::write_reference(out, reference, testing_support::zero_probes(reference, source.spec),
+                                          testing_support::no_noise(reference)));
   return frozen::seal(out);
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "baseline_support.h"
+#include "calkit/frozen/difference.h"
 
 namespace calkit::frozen {
 namespace {
@@ -56,6 +57,32 @@ TEST(CompareReferences, AFlipBeyondTheMarginIsAFindingThatNamesIt) {
   EXPECT_EQ(report.steps_different, 1u);
   EXPECT_THAT(report.findings, ElementsAre(AllOf(HasSubstr("prompt p0"), HasSubstr("step 1"), HasSubstr("token 8"),
                                                  HasSubstr("wanted 6"), HasSubstr("margin 2"))));
+}
+
+// Two experts with nearly the same score: a last bit decides, however large the margin of the logits.
+TEST(CompareReferences, ARoutersMarginExcusesAndSaysSo) {
+  Reference got = many(2, 8);
+  got.items[0].greedy[1].router_margin = 0.005;
+  const CompareLimits limits{.router_margin = 0.0078125};
+  const auto report = or_die(compare_references(got, many(2, 6), limits));
+  EXPECT_EQ(report.steps_excused, 1u);
+  EXPECT_EQ(report.excused_by_router, 1u);
+  EXPECT_THAT(report.findings, IsEmpty());
+  EXPECT_THAT(report.told, ElementsAre(AllOf(HasSubstr("prompt p0: greedy step 1"), HasSubstr("margin 2"),
+                                             HasSubstr("within 0.005"))));
+  const auto detail = or_die(compare_in_detail(got, many(2, 6), limits));
+  EXPECT_EQ(detail.prompts[0].verdict, PromptComparison::Verdict::kExcused);
+  EXPECT_TRUE(detail.prompts[0].by_router);
+  got.items[0].greedy[1].router_margin = 0.01;
+  EXPECT_EQ(or_die(compare_references(got, many(2, 6), limits)).steps_different, 1u);
+  got.items[0].greedy[1].router_margin = 0.005;
+  EXPECT_EQ(or_die(compare_references(got, many(2, 6), {})).steps_different, 1u);  // FP32 has no such limit
+  for (auto& item : got.items) {
+    item.greedy[1] = step(8, 2);
+    item.greedy[1].router_margin = 0;
+  }
+  EXPECT_THAT(or_die(compare_references(got, many(2, 6), limits)).findings,
+              ElementsAre(HasSubstr("or a router's explains it; allowed: a share of 0.01")));
 }
 
 TEST(CompareReferences, TheMarginIsTheReferences) {

@@ -124,6 +124,77 @@ TEST_F(CompareTexts, AnAnswerThatEndsEarlyIsDifferent) {
   EXPECT_TRUE(report.prompts[0].ends_early);
 }
 
+TEST_F(CompareTexts, NothingMayFollowWhenTheServiceCountsNoMoreTokens) {
+  auto texts = service();
+  texts.answers[0].text += " and on";
+  texts.answers[0].completion_tokens = static_cast<std::int64_t>(reference_.items[0].greedy.size());
+  EXPECT_EQ(compare(texts).different, 1u);
+  ++*texts.answers[0].completion_tokens;
+  EXPECT_EQ(compare(texts).different, 0u);
+}
+
+// The tiny model's single-byte tokens, in the order of GPT-2's alphabet: three bytes of one character.
+class CutTexts : public CompareTexts {
+ protected:
+  CutTexts() {
+    const std::string euro[] = {"\xC3\xA2", "\xC4\xA4", "\xC2\xAC"};  // E2 82 AC as letters of the alphabet
+    for (const std::string& letter : euro) {
+      const auto id = tokenizer_.id_of(letter);
+      if (id) bytes_.push_back(*id);
+    }
+  }
+  /// The first prompt's run ends with `count` bytes of the character.
+  void end_with(std::size_t count) {
+    auto& greedy = reference_.items[0].greedy;
+    for (std::size_t i = 0; i < count; ++i) greedy[greedy.size() - count + i].token = bytes_[i];
+    for (auto& step : greedy) step.top_ids[0] = step.token;
+  }
+  std::string whole() const {
+    const ReferenceItem& item = reference_.items[0];
+    return text(item, item.greedy.size() - 2);
+  }
+  std::vector<std::int32_t> bytes_;
+};
+
+TEST_F(CutTexts, ACharacterThatTheStepsCutIsNoDifference) {
+  ASSERT_EQ(bytes_.size(), 3u);
+  end_with(2);
+  auto texts = service();
+  for (const char* end : {"", "\xEF\xBF\xBD", "\xE2\x82\xAC", "\xE2\x82\xAC and on"}) {
+    texts.answers[0].text = whole() + end;
+    EXPECT_EQ(compare(texts).equal, reference_.items.size()) << end;
+  }
+  texts.answers[0].text = whole() + "x";
+  EXPECT_EQ(compare(texts).different, 1u);
+  texts.answers[0].text = whole() + "\xE2\x82\xAC";
+  texts.answers[0].completion_tokens = static_cast<std::int64_t>(reference_.items[0].greedy.size());
+  EXPECT_EQ(compare(texts).different, 1u);
+}
+
+TEST_F(CutTexts, WhereThereIsNoTextNothingIsCompared) {
+  ASSERT_EQ(bytes_.size(), 3u);
+  auto& greedy = reference_.items[0].greedy;
+  greedy.resize(2);
+  end_with(2);
+  auto texts = service();
+  texts.answers[0].text = "\xE2\x82\xAC and whatever";
+  const auto report = compare(texts);
+  EXPECT_EQ(report.nothing, 1u);
+  EXPECT_TRUE(report.prompts[0].nothing);
+  EXPECT_EQ(report.equal, reference_.items.size() - 1);
+  EXPECT_THAT(report.findings, IsEmpty());
+  texts.answers[0].text = "";
+  EXPECT_EQ(compare(texts).equal, reference_.items.size());
+  texts.answers[0].text = "whatever";
+  EXPECT_EQ(compare(texts).different, 1u);
+  reference_.items.resize(1);
+  texts.answers.resize(1);
+  texts.answers[0].text = "\xE2\x82\xAC and whatever";
+  const ScratchDir dir;
+  write_baseline(dir.path(), reference_);
+  EXPECT_THAT(compare_texts(dir.path(), texts, {}).error().message, HasSubstr("no prompt with a text"));
+}
+
 TEST_F(CompareTexts, OtherTokenCountsAreFound) {
   auto texts = service();
   *texts.answers[0].prompt_tokens += 1;

@@ -28,7 +28,7 @@ class VerifyTest : public testing::Test {
   /// Rewrites the reference and the sums, so that only the content is at fault.
   void rewrite(const Reference& reference) {
     fs::remove_all(dir / "reference");
-    or_die(write_reference(dir.path(), reference, {}));
+    write_answers(dir.path(), reference);
     or_die(seal(dir.path()));
   }
   std::vector<std::string> findings() const { return findings_of(dir.path()); }
@@ -39,7 +39,7 @@ TEST_F(VerifyTest, AFreshBaselinePasses) {
   const auto report = or_die(verify(dir.path()));
   EXPECT_THAT(report.findings, IsEmpty());
   EXPECT_EQ(report.prompts, 12u);
-  EXPECT_EQ(report.files, 12u);
+  EXPECT_EQ(report.files, 13u);
 }
 
 TEST_F(VerifyTest, MissingChangedAndExtraFilesAreTold) {
@@ -150,6 +150,132 @@ TEST_F(VerifyTest, CoverageAndProbesAreChecked) {
                    {{"x", Tensor::of({1}, std::vector<float>{std::numeric_limits<float>::quiet_NaN()})}}));
   or_die(seal(dir.path()));
   EXPECT_THAT(findings(), AllOf(Contains(HasSubstr("coverage.json")), Contains(HasSubstr("probes.npz"))));
+}
+
+// Somebody who computed all digests anew.
+class ResealedTest : public VerifyTest {
+ protected:
+  Value manifest() const { return or_die(read_json(dir / "model-source/manifest.json")); }
+  std::vector<std::string> with(const Value& changed) {
+    dir.write("model-source/manifest.json", to_json(changed) + "\n");
+    return resealed();
+  }
+  std::vector<std::string> resealed() {
+    or_die(seal(dir.path()));
+    return findings();
+  }
+  std::vector<std::string> with_noise(const Value& noise) {
+    dir.write("reference/noise.json", to_json(noise) + "\n");
+    return resealed();
+  }
+};
+
+TEST_F(ResealedTest, FactsThatTheFrozenFilesDoNotGiveAreToldByField) {
+  Value changed = manifest();
+  changed.set("stop_ids", Value::list(std::vector<int>{1, 2, 3}));
+  EXPECT_THAT(with(changed), ElementsAre(AllOf(HasSubstr("/stop_ids: [1,2,3]"), HasSubstr("as the frozen files"))));
+  changed = manifest();
+  changed.set("stop_ids", Value::list(tiny_source().stop_ids));
+  changed.find("kv_bytes_per_token")->set("bf16", 7);
+  EXPECT_THAT(with(changed), ElementsAre(HasSubstr("/kv_bytes_per_token/bf16: 7; wanted ")));
+  changed.set("kv_bytes_per_token", *tiny_source().manifest.find("kv_bytes_per_token"));
+  changed.find("weights")->set("parameters", 12);
+  EXPECT_THAT(with(changed), ElementsAre(HasSubstr("/weights/parameters: 12; wanted ")));
+  changed.set("weights", *tiny_source().manifest.find("weights"));
+  Value tokenizer = *changed.find("tokenizer");
+  changed.find("tokenizer")->find("special_tokens")->set("pad", Value::array());
+  changed.find("tokenizer")->set("max_id", 3);
+  EXPECT_THAT(with(changed), testing::UnorderedElementsAre(HasSubstr("/tokenizer/max_id: 3"),
+                                                           HasSubstr("/tokenizer/special_tokens/pad")));
+  changed.set("tokenizer", tokenizer);
+  EXPECT_THAT(with(changed), IsEmpty());
+}
+
+TEST_F(ResealedTest, TensorsThatTheArchitectureDoesNotHaveAreTold) {
+  const Value good = manifest();
+  Value changed = good;
+  auto& tensors = *changed.find("tensors")->if_array();
+  tensors[1].set("name", tensors[1].find("name")->if_string()->substr(1));
+  EXPECT_THAT(with(changed), testing::Not(IsEmpty()));
+  changed = good;
+  Value& shape = *changed.find("tensors")->if_array()->front().find("shape");
+  std::swap(shape.if_array()->front(), shape.if_array()->back());
+  EXPECT_THAT(with(changed), ElementsAre(AllOf(HasSubstr("manifest.json"), HasSubstr("found shape"))));
+  changed = good;
+  changed.find("tensors")->if_array()->front().set("bytes", 4);
+  EXPECT_THAT(with(changed), Contains(HasSubstr("4 bytes for shape")));
+  changed = good;
+  changed.find("tensors")->if_array()->pop_back();
+  EXPECT_THAT(with(changed), Contains(HasSubstr("absent")));
+  changed = good;
+  changed.find("tensors")->if_array()->front().set("file", "other.safetensors");
+  EXPECT_THAT(with(changed), Contains(HasSubstr("other.safetensors")));
+  EXPECT_THAT(with(good), IsEmpty());
+}
+
+TEST_F(ResealedTest, AFieldOfTheArchitectureIsNamed) {
+  Value changed = manifest();
+  changed.find("spec")->set("rms_eps", 0.5);
+  EXPECT_THAT(with(changed), Contains(HasSubstr("/spec/rms_eps")));
+}
+
+TEST_F(ResealedTest, ADeletedOrInventedNoiseIsTold) {
+  fs::remove(dir / "reference/noise.json");
+  EXPECT_THAT(resealed(), ElementsAre(HasSubstr("noise.json")));
+  Value noise = no_noise(good_reference());
+  noise.set("null_reason", Value());
+  EXPECT_THAT(with_noise(noise), ElementsAre(HasSubstr("neither runs nor a null_reason")));
+  const Value prompt = Value::object({{"id", good_reference().items[3].prompt.id},
+                                      {"nmse", 1e-9},
+                                      {"max_abs", 0.5},
+                                      {"max_abs_index", 3},
+                                      {"top_1_equal", true}});
+  Value run =
+      Value::object({{"how", "x"}, {"nmse_max", 1e-9}, {"max_abs_max", 0.5}, {"prompts", Value::array({prompt})}});
+  noise.set("runs", Value::array({run}));
+  EXPECT_THAT(with_noise(noise), IsEmpty());
+  run.set("max_abs_max", 0.25);
+  noise.set("runs", Value::array({run}));
+  EXPECT_THAT(with_noise(noise), ElementsAre(HasSubstr("max_abs_max 0.25")));
+}
+
+TEST_F(ResealedTest, OddProbesAreTold) {
+  const auto probed = [&](auto change) {
+    auto probes = some_probes(good_reference());
+    change(probes);
+    or_die(write_npz(dir / "reference/probes.npz", probes));
+    return resealed();
+  };
+  const Tensor one = Tensor::of({1}, std::vector<float>{1.0f});
+  EXPECT_THAT(probed([&](auto& probes) { probes.emplace_back("more", one); }), ElementsAre(HasSubstr("array more")));
+  EXPECT_THAT(probed([&](auto& probes) { probes[1].second = one; }), ElementsAre(HasSubstr("f32 [1] in embed")));
+  EXPECT_THAT(probed([&](auto& probes) { probes.pop_back(); }), ElementsAre(HasSubstr("no array final_norm")));
+  EXPECT_THAT(probed([&](auto& probes) { probes[0].second = Tensor::of({1}, std::vector<std::int64_t>{7}); }),
+              Contains(HasSubstr("in token_ids; wanted the i64 ids of one of the prompts")));
+  EXPECT_THAT(probed([&](auto& probes) { probes.clear(); }), testing::SizeIs(testing::Ge(2u)));
+  EXPECT_THAT(probed([](auto&) {}), IsEmpty());
+}
+
+TEST_F(ResealedTest, ARepeatedTopIdIsTold) {
+  Reference changed = good_reference();
+  auto& step = changed.items[3].greedy[4];
+  step.top_ids[7] = step.top_ids[2];
+  rewrite(changed);
+  EXPECT_THAT(findings(), ElementsAre(AllOf(HasSubstr("step 4"), HasSubstr("an id twice"))));
+}
+
+TEST_F(ResealedTest, AShorterRunIsTold) {
+  Reference changed = good_reference();
+  changed.items[4].greedy.pop_back();
+  rewrite(changed);
+  EXPECT_THAT(findings(), ElementsAre(AllOf(HasSubstr(changed.items[4].prompt.id), HasSubstr("15 steps; wanted 16"))));
+}
+
+TEST_F(ResealedTest, ARouterMarginOfADenseModelIsTold) {
+  Reference changed = good_reference();
+  changed.items[4].greedy[2].router_margin = 0.001;
+  rewrite(changed);
+  EXPECT_THAT(findings(), ElementsAre(HasSubstr("step 2: a router_margin")));
 }
 
 TEST_F(VerifyTest, TheSumsAreWhatSha256sumReads) {

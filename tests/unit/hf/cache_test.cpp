@@ -139,6 +139,8 @@ TEST(Cache, AnotherRevisionInRefsMainIsNoted) {
 TEST(Cache, DownloadRecordsThatDisagreeAreNoted) {
   const testing_support::ScratchDir dir;
   const std::string records = ".cache/huggingface/download/";
+  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) dir.write(file, "hello\n");
+  dir.write(records + "model.safetensors.metadata", kRevision + "\n" + kSha256 + "\n1.5\n");
   dir.write(records + "config.json.metadata", kRevision + "\n" + kGitName + "\n1.5\n");
   dir.write(records + "tokenizer.json.metadata", kRevision + "\n" + kGitName + "\n1.5\n");
   const auto same = hub_identity(dir.path());
@@ -148,6 +150,46 @@ TEST(Cache, DownloadRecordsThatDisagreeAreNoted) {
   EXPECT_THAT(same->notes, IsEmpty());
   dir.write(records + "model.safetensors.metadata", std::string(40, 'd') + "\n" + kSha256 + "\n1.5\n");
   EXPECT_THAT(hub_identity(dir.path())->notes, ElementsAre(HasSubstr("model.safetensors.metadata")));
+  dir.write(records + "model.safetensors.metadata", kRevision + "\n\"an-etag-of-another-kind\"\n1.5\n");
+  EXPECT_THAT(hub_identity(dir.path())->notes, ElementsAre(HasSubstr("is no digest")));
+  fs::remove(dir / (records + "model.safetensors.metadata"));
+  EXPECT_THAT(hub_identity(dir.path())->notes, ElementsAre(HasSubstr("model.safetensors has no download record")));
+}
+
+TEST(DownloadRecords, FilesAreWhatTheirRecordsSay) {
+  const testing_support::ScratchDir dir;
+  const std::string records = ".cache/huggingface/download/";
+  dir.write("small.json", "hello\n");
+  dir.write("large.bin", "hello\n");
+  dir.write("free.txt", "anything\n");
+  dir.write(records + "small.json.metadata", kRevision + "\n" + kGitName + "\n1.5\n");
+  dir.write(records + "large.bin.metadata", kRevision + "\r\n" + kSha256 + "\r\n1.5\r\n");
+  const ModelFiles files = std::move(ModelFiles::open(dir.path())).value();
+  EXPECT_EQ(files.hash("small.json")->sha256, kSha256);
+  EXPECT_EQ(files.hash("large.bin")->sha256, kSha256);
+  EXPECT_EQ(message_of(files.hash("free.txt")), "accepted");
+  dir.write("small.json", "hellO\n");
+  dir.write("large.bin", "hellO\n");
+  EXPECT_THAT(message_of(files.hash("small.json")),
+              AllOf(HasSubstr("git name is "), HasSubstr(kGitName + ", the ETag of its download record")));
+  EXPECT_THAT(message_of(files.hash("large.bin")),
+              AllOf(HasSubstr("SHA-256 is "), HasSubstr(kSha256 + ", the ETag of its download record")));
+}
+
+TEST(Cache, NamedTemplatesInASubfolderAreFilesOfTheModel) {
+  Cache cache;
+  cache.add("config.json", kGitName, "hello\n");
+  fs::create_directories(cache.snapshot() / "additional_chat_templates");
+  cache.link("additional_chat_templates/rag.jinja", "../../../blobs/" + kGitName);
+  cache.link("additional_chat_templates/notes.txt", "../../../blobs/" + kGitName);
+  const ModelFiles files = cache.files();
+  EXPECT_THAT(files.names(), ElementsAre("additional_chat_templates/rag.jinja", "config.json"));
+  EXPECT_THAT(files.folders(), IsEmpty());
+  EXPECT_EQ(files.hash("additional_chat_templates/rag.jinja")->sha256, kSha256);
+  Cache other;
+  fs::create_directories(other.snapshot() / "additional_chat_templates");
+  other.link("additional_chat_templates/rag.jinja", "../../blobs/" + kGitName);
+  EXPECT_THAT(message_of(other.files().hash("additional_chat_templates/rag.jinja")), HasSubstr("a symlink to"));
 }
 
 }  // namespace

@@ -105,10 +105,26 @@ TEST(ChatTemplate, OfNamedTemplatesToolsTakeTheirOwn) {
   ChatInput with_tools = hello();
   with_tools.tools = Value::array({Value::object({{"name", "f"}})});
   EXPECT_EQ(folder.shown(with_tools), "t");
-  folder.write("additional_chat_templates/tool_use.jinja", "x");
-  EXPECT_THAT(folder.shown(with_tools), HasSubstr("additional_chat_templates"));
   folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "d"}]})");
   EXPECT_THAT(folder.shown(hello()), HasSubstr("\"default\""));
+}
+
+// As Transformers reads a folder that it saved with several templates.
+TEST(ChatTemplate, NamedTemplatesMayBeFilesOfTheirOwn) {
+  Folder folder;
+  ChatInput with_tools = hello();
+  with_tools.tools = Value::array({Value::object({{"name", "f"}})});
+  folder.write("tokenizer_config.json", R"({"chat_template": "config"})");
+  folder.write("additional_chat_templates/rag.jinja", "{% nope %}");
+  EXPECT_THAT(folder.shown(hello()), HasSubstr("\"default\""));  // the files count, and none is the default
+  folder.write("chat_template.jinja", "file");
+  EXPECT_EQ(folder.shown(hello()), "file");
+  EXPECT_EQ(folder.shown(with_tools), "file");
+  folder.write("additional_chat_templates/tool_use.jinja", "tools");
+  EXPECT_EQ(folder.shown(hello()), "file");
+  EXPECT_EQ(folder.shown(with_tools), "tools");
+  folder.write("additional_chat_templates/default.jinja", "again");
+  EXPECT_THAT(folder.shown(hello()), HasSubstr("a second template named 'default'"));
 }
 
 TEST(ChatTemplate, ATemplateThatPrintsBosIsEncodedWithOneBos) {
