@@ -2,6 +2,7 @@
 /// Python's operators on values (private to jinja).
 #include <functional>
 
+#include "calkit/base/html.h"
 #include "run.h"
 
 namespace calkit::jinja {
@@ -34,7 +35,6 @@ Result<std::string> repr(Run& run, const Var& value);
 /// Text stays what it is (markup too), anything else is str(value).
 Result<Var> soft_str(Run& run, const Var& value);
 std::string float_text(double value);
-std::string escape_html(std::string_view text);
 /// Text of either kind as markup: what is not markup yet is escaped.
 Result<Var> markup_of(Run& run, const Var& value);
 

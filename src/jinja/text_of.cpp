@@ -201,33 +201,6 @@ Result<Var> soft_str(Run& run, const Var& value) {
   return run.text(std::move(text));
 }
 
-std::string escape_html(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&#34;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 Result<Var> markup_of(Run& run, const Var& value) {
   if (value.markup()) return value;
   CALKIT_TRY(const auto text, str(run, value));
