@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "calkit/base/html.h"
 #include "calkit/base/text.h"
 #include "calkit/report/html.h"
 
@@ -110,31 +111,11 @@ std::string table_html(const std::string& name, const Value::Array& rows) {
 }  // namespace
 
 std::string escape_html(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        // Control characters have no place in HTML; a NUL would even end the page for some readers.
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return out;
+  std::string clean(text);
+  // Control characters have no place in HTML; a NUL would even end the page for some readers.
+  for (char& c : clean)
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') c = ' ';
+  return calkit::escape_html(clean);
 }
 
 std::string figure_text(const std::optional<double>& value, std::string_view unit) {

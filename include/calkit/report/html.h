@@ -9,7 +9,7 @@
 
 namespace calkit::report {
 
-/// Text that is safe between tags and inside a quoted attribute.
+/// calkit::escape_html, with blanks for control characters.
 std::string escape_html(std::string_view text);
 
 /// @param records oldest first; of several records of one command and state the newest of this ledger is shown in full.

@@ -68,7 +68,7 @@ TEST(ReportPage, WhateverARecordSaysIsEscaped) {
   const std::string out = page({r});
   EXPECT_THAT(out, Not(HasSubstr("<script")));
   EXPECT_THAT(out, Not(HasSubstr("\"><b>")));
-  EXPECT_THAT(out, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;"));
+  EXPECT_THAT(out, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&#34;&amp;"));
 }
 
 TEST(ReportPage, ARecordOfAnotherPackageIsListedAsStaleNotShownAsThisRuns) {
