@@ -5,11 +5,13 @@
 #include <cstring>
 #include <optional>
 
-#include "attention_core.h"
+#include "attention_extras.h"
 #include "call.h"
 
 namespace calkit::exec {
 namespace {
+
+constexpr std::int64_t kMaxWindow = std::int64_t{1} << 40;
 
 struct Operand {
   HeadView view;
@@ -111,10 +113,6 @@ float scale_of(const Call& call, std::size_t width) {
   return call.node.float_or("scale", static_cast<float>(1.0 / std::sqrt(static_cast<double>(width))));
 }
 
-bool names_output(const Call& call, std::size_t index) {
-  return index < call.node.outputs.size() && !call.node.outputs[index].empty();
-}
-
 Status run_attention(const Call& call, int threads) {
   CALKIT_TRY(const Tensor* first, call.input(0));
   CALKIT_TRY(const Operand q, read_operand(call, 0, "q_num_heads", *first));
@@ -126,7 +124,6 @@ Status run_attention(const Call& call, int threads) {
     return call.fault("one of past_key and past_value", "both or none");
   if (past_key != nullptr && past_key->rank() == 4 && past_value->rank() == 4 && past_key->dim(2) != past_value->dim(2))
     return call.fault(5, tensor_text(*past_value), "as many tokens as " + tensor_text(*past_key));
-  if (names_output(call, 3)) return call.fault("output qk_matmul_output", "outputs Y, present_key and present_value");
 
   AttentionCall job;
   job.batch = static_cast<std::size_t>(first->dim(0));
@@ -138,7 +135,7 @@ Status run_attention(const Call& call, int threads) {
   job.v = v.view;
   std::size_t before = 0;
   std::optional<Tensor> keys, values;  // what job.k and job.v look at
-  if (past_key != nullptr || names_output(call, 1) || names_output(call, 2)) {
+  if (past_key != nullptr || call.names_output(1) || call.names_output(2)) {
     CALKIT_TRY(keys, join_past(call, 1, past_key, 4, k, job.batch, first->dtype()));
     CALKIT_TRY(values, join_past(call, 2, past_value, 5, v, job.batch, first->dtype()));
     job.k = HeadView::of_heads(*keys);
@@ -146,7 +143,12 @@ Status run_attention(const Call& call, int threads) {
     before = static_cast<std::size_t>(keys->dim(2)) - k.tokens;
   }
   job.keys.assign(job.batch, before + k.tokens);
-  job.offsets.assign(job.batch, before);
+  job.offsets.assign(job.batch, static_cast<std::int64_t>(before));
+  CALKIT_CHECK_OK(read_filled(call, job, before + k.tokens));
+  job.left = call.node.int_or("left_window_size", -1);
+  job.right = call.node.int_or("right_window_size", -1);
+  if (job.left < -1 || job.left > kMaxWindow || job.right < -1 || job.right > kMaxWindow)
+    return call.fault(fmt::format("windows {} and {}", job.left, job.right), "-1 or more");
   job.causal = call.node.int_or("is_causal", 0) != 0;
   job.scale = scale_of(call, q.view.width);
   job.softcap = call.node.float_or("softcap", 0.0f);
@@ -155,7 +157,10 @@ Status run_attention(const Call& call, int threads) {
   shape.back() = static_cast<std::int64_t>(first->rank() == 4 ? v.view.width : v.view.width * q.heads);
   CALKIT_TRY(Tensor y, call.out(0, first->dtype(), shape));
   job.y = first->rank() == 4 ? HeadView::of_heads(y) : HeadView::of_merged(y, q.heads);
+  ScoresOutput scores;
+  CALKIT_CHECK_OK(scores.prepare(call, job, before + k.tokens));
   attend(job, threads);
+  scores.write();
   return {};
 }
 
@@ -200,7 +205,7 @@ Status run_cache_attention(const Call& call, int threads) {
     if (before < 0 || before > capacity - fresh)
       return call.fault(5, fmt::format("past {} and {} new tokens", before, fresh),
                         fmt::format("{} in the cache", capacity));
-    job.offsets.push_back(static_cast<std::size_t>(before));
+    job.offsets.push_back(before);
     job.keys.push_back(static_cast<std::size_t>(before) + q.tokens);
   }
   job.causal = true;
@@ -208,8 +213,9 @@ Status run_cache_attention(const Call& call, int threads) {
   CALKIT_TRY(Tensor y, call.out(0, first->dtype(), {first->dim(0), first->dim(1), first->dim(2), v_cache.dim(3)}));
   job.y = HeadView::of_heads(y);
   for (std::size_t row = 0; row < job.batch; ++row) {
-    copy_tokens(k.view, k.heads, k.tokens, job.k, job.offsets[row], row);
-    copy_tokens(v.view, v.heads, v.tokens, job.v, job.offsets[row], row);
+    const auto at = static_cast<std::size_t>(job.offsets[row]);
+    copy_tokens(k.view, k.heads, k.tokens, job.k, at, row);
+    copy_tokens(v.view, v.heads, v.tokens, job.v, at, row);
   }
   attend(job, threads);
   return {};
@@ -235,15 +241,23 @@ class AttentionKernel : public Kernel {
 }  // namespace
 
 void register_attention(Registry& registry) {
-  registry[":Attention"] = {.min_inputs = 3,
-                            .max_inputs = 6,
-                            .attributes = {"is_causal", "kv_num_heads", "q_num_heads", "scale", "softcap",
-                                           "softmax_precision", "qk_matmul_output_mode"},
-                            .factory = &AttentionKernel<&run_attention>::make};
+  registry[":Attention"] = {
+      .min_inputs = 3,
+      .max_inputs = 7,
+      .attributes = {"is_causal=i", "kv_num_heads=i", "q_num_heads=i", "scale=f", "softcap=f", "softmax_precision=i",
+                     "qk_matmul_output_mode=i", "left_window_size=i>=25", "right_window_size=i>=25"},
+      .factory = &AttentionKernel<&run_attention>::make,
+      .types = kFloat16Types,
+      .native = kLinearTypes,
+      .same = 0b110111,
+      .narrowed = 0b1111,
+      .since = 23};
   registry["calkit:CacheAttention"] = {.min_inputs = 6,
                                        .max_inputs = 6,
-                                       .attributes = {"scale"},
-                                       .factory = &AttentionKernel<&run_cache_attention>::make};
+                                       .attributes = {"scale=f"},
+                                       .factory = &AttentionKernel<&run_cache_attention>::make,
+                                       .types = kLinearTypes,
+                                       .native = kLinearTypes};
 }
 
 }  // namespace calkit::exec

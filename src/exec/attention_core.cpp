@@ -20,7 +20,9 @@ Rows rows_of(const HeadView& view, std::size_t batch, std::size_t head) {
 }
 
 struct Query {
-  std::size_t head = 0, token = 0, keys = 0;
+  std::size_t head = 0, token = 0;
+  std::size_t first = 0, keys = 0;  ///< keys that it sees: from first up to keys
+  std::size_t scored = 0;           ///< keys whose products are wanted
 };
 
 class Worker {
@@ -36,22 +38,31 @@ class Worker {
       for (std::size_t i = 0; i < count; ++i) {
         block[i].head = kv_head * group + (first + i) / call_.queries;
         block[i].token = (first + i) % call_.queries;
-        block[i].keys = visible(batch, block[i].token);
+        look(batch, block[i]);
       }
       run_block(batch, kv_head, block, count);
     }
   }
 
  private:
-  std::size_t visible(std::size_t batch, std::size_t token) const {
+  void look(std::size_t batch, Query& query) const {
     const std::size_t keys = call_.keys[batch];
-    return call_.causal ? std::min(keys, call_.offsets[batch] + token + 1) : keys;
+    const std::int64_t place = call_.offsets[batch] + static_cast<std::int64_t>(query.token);
+    const auto bound = [](std::int64_t at, std::size_t most) {
+      return std::min(static_cast<std::size_t>(std::max<std::int64_t>(0, at)), most);
+    };
+    query.keys = keys;
+    if (call_.causal) query.keys = bound(place + 1, query.keys);
+    if (call_.right >= 0) query.keys = bound(place + call_.right + 1, query.keys);
+    if (!call_.filled.empty()) query.keys = std::min(query.keys, call_.filled[batch]);
+    query.first = call_.left >= 0 ? bound(place - call_.left, query.keys) : 0;
+    query.scored = call_.scores != nullptr ? keys : query.keys;
   }
 
   void run_block(std::size_t batch, std::size_t kv_head, const Query* block, std::size_t count) {
     const std::size_t width = call_.q.width, out = call_.v.width;
     std::size_t longest = 0;
-    for (std::size_t i = 0; i < count; ++i) longest = std::max(longest, block[i].keys);
+    for (std::size_t i = 0; i < count; ++i) longest = std::max(longest, block[i].scored);
     q_.resize(kQueries * width);
     y_.resize(kQueries * out);
     scores_.resize(kQueries * std::max<std::size_t>(1, longest));
@@ -70,16 +81,29 @@ class Worker {
   // BF16: scores are rounded before and after the scale, softmax is F32 and rounded, as the peers do.
   void to_probabilities(std::size_t batch, const Query& query, float* scores) const {
     const bool round = call_.q.bf16;
-    if (round) scale_and_round(isa_, scores, 1.0f, query.keys);
+    if (round) scale_and_round(isa_, scores, 1.0f, query.scored);
     if (round)
-      scale_and_round(isa_, scores, call_.scale, query.keys);
+      scale_and_round(isa_, scores, call_.scale, query.scored);
     else
-      for (std::size_t j = 0; j < query.keys; ++j) scores[j] *= call_.scale;
+      for (std::size_t j = 0; j < query.scored; ++j) scores[j] *= call_.scale;
+    tell(0, batch, query, scores);
     if (call_.softcap > 0)
-      for (std::size_t j = 0; j < query.keys; ++j) scores[j] = std::tanh(scores[j] / call_.softcap) * call_.softcap;
-    if (call_.mask.tensor != nullptr) call_.mask.apply(batch, query.head, query.token, scores, query.keys);
+      for (std::size_t j = 0; j < query.scored; ++j) scores[j] = std::tanh(scores[j] / call_.softcap) * call_.softcap;
+    tell(1, batch, query, scores);
+    if (call_.mask.tensor != nullptr) call_.mask.apply(batch, query.head, query.token, scores, query.scored);
+    std::fill(scores, scores + query.first, kMasked);
+    std::fill(scores + query.keys, scores + query.scored, kMasked);
+    tell(2, batch, query, scores);
     softmax(isa_, scores, query.keys);
+    std::fill(scores + query.keys, scores + query.scored, 0.0f);
     if (round) scale_and_round(isa_, scores, 1.0f, query.keys);
+    tell(3, batch, query, scores);
+  }
+
+  void tell(int mode, std::size_t batch, const Query& query, const float* scores) const {
+    if (call_.scores == nullptr || call_.scores_mode != mode) return;
+    const std::size_t row = (batch * call_.heads + query.head) * call_.queries + query.token;
+    std::copy_n(scores, query.scored, call_.scores + row * query.scored);
   }
 
   void store(const float* from, const std::byte* place, std::size_t width) const {

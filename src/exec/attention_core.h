@@ -35,12 +35,18 @@ struct MaskView {
 
 struct AttentionCall {
   std::size_t batch = 0, heads = 0, kv_heads = 0, queries = 0;
-  HeadView q, k, v, y;               ///< y is written
-  std::vector<std::size_t> keys;     ///< by row of the batch: keys that exist
-  std::vector<std::size_t> offsets;  ///< by row of the batch: keys before the first query; used when causal
+  HeadView q, k, v, y;            ///< y is written
+  std::vector<std::size_t> keys;  ///< by row of the batch: keys that exist
+  /// By row of the batch: the place of the first query among the keys, for `causal` and the windows; negative where
+  /// the first queries come before all keys.
+  std::vector<std::int64_t> offsets;
   bool causal = false;
+  std::int64_t left = -1, right = -1;  ///< keys that a query sees on either side of its place; -1: all
+  std::vector<std::size_t> filled;     ///< by row of the batch: keys that count; empty: all of them
   float scale = 1, softcap = 0;
   MaskView mask;
+  float* scores = nullptr;  ///< [B, heads, queries, keys], written where it is set
+  int scores_mode = 0;      ///< 0: scaled products, 1: after softcap, 2: masked, 3: after softmax
 };
 void attend(const AttentionCall& call, int threads);
 

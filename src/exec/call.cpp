@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace calkit::exec {
 
 std::string node_label(const onnx::Node& node) {
@@ -41,11 +43,49 @@ Result<std::vector<std::int64_t>> Call::ints(std::size_t index) const {
   return fault(index, tensor_text(*tensor), "i64 or i32");
 }
 
+Result<std::int64_t> Call::one_int(std::size_t index) const {
+  CALKIT_TRY(const auto values, ints(index));
+  if (values.size() != 1) return fault(index, fmt::format("{} numbers", values.size()), "one");
+  return values[0];
+}
+
+Result<std::optional<std::vector<std::int64_t>>> Call::ints_or_attribute(std::size_t index,
+                                                                         std::string_view name) const {
+  using Ints = std::optional<std::vector<std::int64_t>>;
+  if (optional(index) != nullptr) {
+    CALKIT_TRY(auto values, ints(index));
+    return Ints(std::move(values));
+  }
+  const auto* attribute = node.attribute(name);
+  return attribute == nullptr ? Ints() : Ints(attribute->ints);
+}
+
+std::string Call::text_or(std::string_view name, std::string_view otherwise) const {
+  const auto* attribute = node.attribute(name);
+  return attribute == nullptr ? std::string(otherwise) : attribute->s;
+}
+
+bool Call::names_output(std::size_t index) const {
+  return index < node.outputs.size() && !node.outputs[index].empty();
+}
+
 Result<std::size_t> normal_axis(const Call& call, std::int64_t axis, std::size_t rank) {
   const auto limit = static_cast<std::int64_t>(rank);
   if (axis < -limit || axis >= limit)
     return call.fault(fmt::format("axis {}", axis), fmt::format("an axis of a tensor of rank {}", rank));
   return static_cast<std::size_t>(axis < 0 ? axis + limit : axis);
+}
+
+Result<std::vector<std::size_t>> normal_axes(const Call& call, const std::vector<std::int64_t>& axes,
+                                             std::size_t rank) {
+  std::vector<std::size_t> out;
+  for (const std::int64_t axis : axes) {
+    CALKIT_TRY(const std::size_t normal, normal_axis(call, axis, rank));
+    out.push_back(normal);
+  }
+  std::sort(out.begin(), out.end());
+  if (std::adjacent_find(out.begin(), out.end()) != out.end()) return call.fault("the same axis twice", "each once");
+  return out;
 }
 
 std::size_t extent(const Shape& shape, std::size_t begin, std::size_t end) {

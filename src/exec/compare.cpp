@@ -6,12 +6,14 @@
 namespace calkit::exec {
 namespace {
 
-inline float plain(BF16 v) {
-  return to_float(v);
-}
+constexpr Types kBinary = kLinearTypes | kTypeF64 | kTypeI32 | kTypeI64 | kTypeU64 | kTypeBool;
+
 template <class T>
-T plain(T v) {
-  return v;
+auto plain(T v) {
+  if constexpr (std::is_same_v<T, BF16>)
+    return to_float(v);
+  else
+    return v;
 }
 
 template <class T, class Function>
@@ -31,36 +33,33 @@ template <class Function>
 Status compare(const Call& call, Function function) {
   CALKIT_TRY(const Tensor* a, call.input(0));
   CALKIT_TRY(const Tensor* b, call.input(1));
-  if (a->dtype() != b->dtype())
-    return call.fault(1, tensor_text(*b), std::string(dtype_name(a->dtype())) + ", as the first operand");
   switch (a->dtype()) {
     case DType::kF32:
       return compare_as<float>(call, *a, *b, function);
     case DType::kBF16:
       return compare_as<BF16>(call, *a, *b, function);
+    case DType::kF64:
+      return compare_as<double>(call, *a, *b, function);
     case DType::kI32:
       return compare_as<std::int32_t>(call, *a, *b, function);
-    case DType::kI64:
-      return compare_as<std::int64_t>(call, *a, *b, function);
+    case DType::kU64:
+      return compare_as<std::uint64_t>(call, *a, *b, function);
     case DType::kBool:
       return compare_as<std::uint8_t>(call, *a, *b, function);
     default:
-      return call.fault(0, tensor_text(*a), "f32, bf16, i32, i64 or bool");
+      return compare_as<std::int64_t>(call, *a, *b, function);
   }
 }
 
 template <class Function>
 Status logic(const Call& call, Function function) {
-  for (std::size_t i = 0; i < 2; ++i) {
-    CALKIT_TRY(const Tensor* operand, call.input(i));
-    if (operand->dtype() != DType::kBool) return call.fault(i, tensor_text(*operand), "bool");
-  }
-  return compare_as<std::uint8_t>(call, *call.inputs[0], *call.inputs[1], function);
+  CALKIT_TRY(const Tensor* a, call.input(0));
+  CALKIT_TRY(const Tensor* b, call.input(1));
+  return compare_as<std::uint8_t>(call, *a, *b, function);
 }
 
 Status run_not(const Call& call) {
   CALKIT_TRY(const Tensor* x, call.input(0));
-  if (x->dtype() != DType::kBool) return call.fault(0, tensor_text(*x), "bool");
   CALKIT_TRY(Tensor y, call.out(0, DType::kBool, x->shape()));
   const auto from = x->data<std::uint8_t>();
   auto to = y.mutable_data<std::uint8_t>();
@@ -84,24 +83,9 @@ Status run_where(const Call& call) {
   CALKIT_TRY(const Tensor* a, call.input(1));
   CALKIT_TRY(const Tensor* b, call.input(2));
   if (condition->dtype() != DType::kBool) return call.fault(0, tensor_text(*condition), "bool");
-  if (a->dtype() != b->dtype())
-    return call.fault(2, tensor_text(*b), std::string(dtype_name(a->dtype())) + ", as the second operand");
   CALKIT_TRY(const Broadcast<3> plan, (broadcast<3>(call, {condition, a, b})));
   CALKIT_TRY(Tensor y, call.out(0, a->dtype(), plan.shape));
-  switch (dtype_bytes(a->dtype())) {
-    case 1:
-      choose<std::uint8_t>(plan, *condition, *a, *b, y);
-      break;
-    case 2:
-      choose<std::uint16_t>(plan, *condition, *a, *b, y);
-      break;
-    case 4:
-      choose<std::uint32_t>(plan, *condition, *a, *b, y);
-      break;
-    default:
-      choose<std::uint64_t>(plan, *condition, *a, *b, y);
-      break;
-  }
+  visit_width(a->dtype(), [&]<class T>(T) { choose<T>(plan, *condition, *a, *b, y); });
   return {};
 }
 
@@ -127,21 +111,32 @@ Status run_or(const Call& call) {
   return logic(call, [](auto a, auto b) { return a != 0 || b != 0; });
 }
 
+Status run_xor(const Call& call) {
+  return logic(call, [](auto a, auto b) { return (a != 0) != (b != 0); });
+}
+
 }  // namespace
 
 void register_compare(Registry& registry) {
-  const auto add = [&](const char* name, std::size_t inputs, RunFunction run) {
-    registry[name] = {.min_inputs = inputs, .max_inputs = inputs, .run = run};
+  const auto add = [&](const char* name, std::size_t inputs, RunFunction run, Types types, std::int64_t since) {
+    registry[name] = {.min_inputs = inputs,
+                      .max_inputs = inputs,
+                      .run = run,
+                      .types = types,
+                      .native = kBinary,
+                      .same = kEach,
+                      .since = since};
   };
-  add(":Less", 2, &run_less);
-  add(":LessOrEqual", 2, &run_less_equal);
-  add(":Greater", 2, &run_greater);
-  add(":GreaterOrEqual", 2, &run_greater_equal);
-  add(":Equal", 2, &run_equal);
-  add(":And", 2, &run_and);
-  add(":Or", 2, &run_or);
-  add(":Not", 1, &run_not);
-  add(":Where", 3, &run_where);
+  add(":Less", 2, &run_less, kNumbers, kOldestOpset);
+  add(":LessOrEqual", 2, &run_less_equal, kNumbers, 12);
+  add(":Greater", 2, &run_greater, kNumbers, kOldestOpset);
+  add(":GreaterOrEqual", 2, &run_greater_equal, kNumbers, 12);
+  add(":Equal", 2, &run_equal, kAllTypes, kOldestOpset);
+  add(":And", 2, &run_and, kTypeBool, kOldestOpset);
+  add(":Or", 2, &run_or, kTypeBool, kOldestOpset);
+  add(":Xor", 2, &run_xor, kTypeBool, kOldestOpset);
+  add(":Not", 1, &run_not, kTypeBool, kOldestOpset);
+  registry[":Where"] = {.min_inputs = 3, .max_inputs = 3, .run = &run_where, .same = 0b110, .main = 1, .since = 9};
 }
 
 }  // namespace calkit::exec

@@ -1,13 +1,13 @@
 // calkit:SwiGLU and calkit:Experts: a gated MLP, and many of them of which each row takes a few.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "activation.h"
-#include "call.h"
+#include "elementwise.h"
 #include "linear.h"
-#include "wide.h"
 
 namespace calkit::exec {
 namespace {
@@ -22,16 +22,27 @@ void swiglu_any(const Tensor& gate, const Tensor& up, Tensor& y) {
     swiglu(best_isa(), gate.data<BF16>().data(), up.data<BF16>().data(), y.mutable_data<BF16>().data(), y.elements());
 }
 
+// Shapes that differ broadcast, and alpha other than 1 exists in ai.onnx only: one element at a time.
+template <class T>
+Status swiglu_slow(const Call& call, const Tensor& gate, const Tensor& up, T alpha) {
+  CALKIT_TRY(const Broadcast<2> plan, (broadcast<2>(call, {&gate, &up})));
+  return float_binary<T>(call, gate, up, plan, [alpha](T g, T u) { return g / (1 + std::exp(-alpha * g)) * u; });
+}
+
 Status run_swiglu(const Call& call) {
   CALKIT_TRY(const Tensor* gate, call.input(0));
   CALKIT_TRY(const Tensor* up, call.input(1));
-  if (gate->dtype() != DType::kF32 && gate->dtype() != DType::kBF16)
-    return call.fault(0, tensor_text(*gate), "f32 or bf16");
-  if (up->dtype() != gate->dtype() || up->shape() != gate->shape())
-    return call.fault(1, tensor_text(*up), tensor_text(*gate) + ", as the first operand");
-  CALKIT_TRY(Tensor y, call.out(0, gate->dtype(), gate->shape()));
-  swiglu_any(*gate, *up, y);
-  return {};
+  const float alpha = call.node.float_or("alpha", 1.0f);
+  if (gate->dtype() == DType::kF64) return swiglu_slow<double>(call, *gate, *up, alpha);
+  if (gate->shape() == up->shape() && alpha == 1.0f) {
+    CALKIT_TRY(Tensor y, call.out(0, gate->dtype(), gate->shape()));
+    swiglu_any(*gate, *up, y);
+    return {};
+  }
+  if (gate->dtype() == DType::kF32) return swiglu_slow<float>(call, *gate, *up, alpha);
+  CALKIT_TRY(const Broadcast<2> plan, (broadcast<2>(call, {gate, up})));
+  return float_binary<BF16>(call, *gate, *up, plan,
+                            [alpha](float g, float u) { return round_bf16(g / (1 + std::exp(-alpha * g))) * u; });
 }
 
 struct Expert {
@@ -165,8 +176,18 @@ Result<std::unique_ptr<Kernel>> make_experts(const onnx::Node& node, std::span<c
 }  // namespace
 
 void register_experts(Registry& registry) {
-  registry["calkit:SwiGLU"] = {.min_inputs = 2, .max_inputs = 2, .run = &run_swiglu};
-  registry["calkit:Experts"] = {.min_inputs = 6, .max_inputs = 1u << 16, .factory = &make_experts};
+  const Operator gated = {.min_inputs = 2,
+                          .max_inputs = 2,
+                          .run = &run_swiglu,
+                          .types = kFloatTypes,
+                          .native = kLinearTypes | kTypeF64,
+                          .same = kEach};
+  registry["calkit:SwiGLU"] = gated;
+  Operator& standard = registry[":SwiGLU"] = gated;
+  standard.attributes = {"alpha=f"};
+  standard.since = 28;
+  registry["calkit:Experts"] = {
+      .min_inputs = 6, .max_inputs = 1u << 16, .factory = &make_experts, .types = kLinearTypes, .native = kLinearTypes};
 }
 
 }  // namespace calkit::exec

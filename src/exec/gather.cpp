@@ -78,8 +78,9 @@ Status run_gather_nd(const Call& call) {
 }  // namespace
 
 void register_gather(Registry& registry) {
-  registry[":Gather"] = {.min_inputs = 2, .max_inputs = 2, .attributes = {"axis"}, .run = &run_gather};
-  registry[":GatherND"] = {.min_inputs = 2, .max_inputs = 2, .attributes = {"batch_dims"}, .run = &run_gather_nd};
+  registry[":Gather"] = {.min_inputs = 2, .max_inputs = 2, .attributes = {"axis=i"}, .run = &run_gather};
+  registry[":GatherND"] = {
+      .min_inputs = 2, .max_inputs = 2, .attributes = {"batch_dims=i"}, .run = &run_gather_nd, .since = 11};
 }
 
 }  // namespace calkit::exec

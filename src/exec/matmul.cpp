@@ -1,14 +1,14 @@
-// MatMul, Gemm and calkit:MatMulNT.
+// MatMul and calkit:MatMulNT.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "call.h"
 #include "dnnl_shim.h"
-#include "dot.h"
 #include "linear.h"
+#include "matmul_operands.h"
+#include "matmul_shape.h"
 
 namespace calkit::exec {
 namespace {
@@ -67,80 +67,14 @@ Result<Tensor> transposed(const Tensor& w) {
   return out;
 }
 
-// One operand's matrices as F32: a view for F32, a widened copy of one matrix otherwise.
-class Matrices {
- public:
-  explicit Matrices(const Tensor& tensor) : tensor_(tensor) {}
-  const float* at(std::size_t index, std::size_t elements) {
-    if (tensor_.dtype() == DType::kF32) return tensor_.data<float>().data() + index * elements;
-    wide_.resize(elements);
-    widen(best_isa(), tensor_.data<BF16>().data() + index * elements, wide_.data(), elements);
-    return wide_.data();
-  }
-
- private:
-  const Tensor& tensor_;
-  std::vector<float> wide_;
-};
-
-// Writes matrix `index` of an output of either type.
-void store(Tensor& y, std::size_t index, const std::vector<float>& sums) {
-  if (y.dtype() == DType::kF32)
-    std::copy(sums.begin(), sums.end(), y.mutable_data<float>().data() + index * sums.size());
-  else
-    narrow(best_isa(), sums.data(), y.mutable_data<BF16>().data() + index * sums.size(), sums.size());
-}
-
-// The batch axes of a MatMul: for each output matrix, which matrix of a and of b.
-struct Batches {
-  Shape shape;
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-};
-
-Result<Batches> broadcast_batches(const Call& call, const Tensor& a, const Shape& a_batch, const Shape& b_batch) {
-  Batches out;
-  const std::size_t rank = std::max(a_batch.size(), b_batch.size());
-  Shape a_full(rank - a_batch.size(), 1), b_full(rank - b_batch.size(), 1);
-  a_full.insert(a_full.end(), a_batch.begin(), a_batch.end());
-  b_full.insert(b_full.end(), b_batch.begin(), b_batch.end());
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    if (a_full[axis] != b_full[axis] && a_full[axis] != 1 && b_full[axis] != 1)
-      return call.fault(1, shape_text(b_batch), fmt::format("batch axes that fit {}", shape_text(a.shape())));
-    out.shape.push_back(a_full[axis] == 1 ? b_full[axis] : a_full[axis]);
-  }
-  const auto a_strides = strides_of(a_full), b_strides = strides_of(b_full);
-  const std::size_t total = extent(out.shape, 0, rank);
-  for (std::size_t index = 0; index < total; ++index) {
-    std::size_t rest = index, in_a = 0, in_b = 0;
-    for (std::size_t axis = rank; axis-- > 0;) {
-      const std::size_t at = rest % static_cast<std::size_t>(out.shape[axis]);
-      rest /= static_cast<std::size_t>(out.shape[axis]);
-      if (a_full[axis] != 1) in_a += at * a_strides[axis];
-      if (b_full[axis] != 1) in_b += at * b_strides[axis];
-    }
-    out.pairs.emplace_back(in_a, in_b);
-  }
-  return out;
-}
-
 Status run_matmul(const Call& call, int threads) {
   CALKIT_TRY(const Tensor* a, call.input(0));
   CALKIT_TRY(const Tensor* b, call.input(1));
+  if (!is_linear_type(a->dtype())) return exact_matmul(call, *a, *b);
   CALKIT_CHECK_OK(check_operands(call, *a, *b));
-  if (a->rank() == 0 || b->rank() == 0) return call.fault("a scalar operand", "rank 1 or more");
-  Shape left = a->shape(), right = b->shape();
-  if (a->rank() == 1) left.insert(left.begin(), 1);
-  if (b->rank() == 1) right.push_back(1);
-  const std::int64_t m = left[left.size() - 2], k = left.back(), n = right.back();
-  if (right[right.size() - 2] != k) return call.fault(1, tensor_text(*b), fmt::format("{} rows", k));
-  CALKIT_TRY(const Batches batches,
-             broadcast_batches(call, *a, Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2)));
-  Shape shape = batches.shape;
-  if (a->rank() > 1) shape.push_back(m);
-  if (b->rank() > 1) shape.push_back(n);
-  CALKIT_TRY(Tensor y, call.out(0, a->dtype(), shape));
-  const auto rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
-             inner = static_cast<std::size_t>(k);
+  CALKIT_TRY(const MatMulShape batches, matmul_shape(call, *a, *b));
+  CALKIT_TRY(Tensor y, call.out(0, a->dtype(), batches.shape));
+  const std::size_t rows = batches.rows, columns = batches.columns, inner = batches.inner;
   if (rows * columns == 0 || inner == 0) {
     std::memset(y.mutable_raw(), 0, y.bytes());
     return {};
@@ -221,49 +155,17 @@ Result<std::unique_ptr<Kernel>> make_matmul_nt(const onnx::Node& node, std::span
   return std::unique_ptr<Kernel>(new LinearKernel(node, std::move(linear), 0));
 }
 
-// y = alpha * a' * b' + beta * c, c broadcast from [n], [1, n], [m, 1] or [m, n].
-Status run_gemm(const Call& call) {
-  CALKIT_TRY(const Tensor* a, call.input(0));
-  CALKIT_TRY(const Tensor* b, call.input(1));
-  CALKIT_CHECK_OK(check_operands(call, *a, *b));
-  if (a->rank() != 2) return call.fault(0, tensor_text(*a), "rank 2");
-  if (b->rank() != 2) return call.fault(1, tensor_text(*b), "rank 2");
-  const bool turn_a = call.node.int_or("transA", 0) != 0, turn_b = call.node.int_or("transB", 0) != 0;
-  const std::int64_t m = a->dim(turn_a ? 1 : 0), k = a->dim(turn_a ? 0 : 1);
-  const std::int64_t n = b->dim(turn_b ? 0 : 1);
-  if (b->dim(turn_b ? 1 : 0) != k) return call.fault(1, tensor_text(*b), fmt::format("an inner axis of {}", k));
-  CALKIT_TRY(Tensor y, call.out(0, a->dtype(), {m, n}));
-  const auto rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
-             inner = static_cast<std::size_t>(k);
-  std::vector<float> sums(rows * columns);
-  Matrices in_a(*a), in_b(*b);
-  if (!sums.empty() && inner > 0)
-    CALKIT_CHECK_OK(dnnl_multiply(1, in_a.at(0, rows * inner), turn_a, in_b.at(0, inner * columns), turn_b, rows,
-                                  columns, inner, sums.data()));
-  const float alpha = call.node.float_or("alpha", 1.0f), beta = call.node.float_or("beta", 1.0f);
-  for (float& sum : sums) sum *= alpha;
-  if (const Tensor* c = call.optional(2); c != nullptr && beta != 0) {
-    const std::int64_t c_rows = c->rank() == 2 ? c->dim(0) : 1, c_columns = c->rank() == 0 ? 1 : c->dim(-1);
-    if (c->dtype() != a->dtype() || c->rank() > 2 || (c_rows != 1 && c_rows != m) || (c_columns != 1 && c_columns != n))
-      return call.fault(2, tensor_text(*c), fmt::format("{} that fits [{}, {}]", dtype_name(a->dtype()), m, n));
-    Matrices in_c(*c);
-    const float* bias = in_c.at(0, c->elements());
-    for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t j = 0; j < columns; ++j)
-        sums[i * columns + j] +=
-            beta * bias[(c_rows == 1 ? 0 : i * static_cast<std::size_t>(c_columns)) + (c_columns == 1 ? 0 : j)];
-  }
-  store(y, 0, sums);
-  return {};
-}
-
 }  // namespace
 
 void register_matmul(Registry& registry) {
-  registry[":MatMul"] = {.min_inputs = 2, .max_inputs = 2, .factory = &make_matmul};
-  registry["calkit:MatMulNT"] = {.min_inputs = 2, .max_inputs = 3, .factory = &make_matmul_nt};
-  registry[":Gemm"] = {
-      .min_inputs = 2, .max_inputs = 3, .attributes = {"alpha", "beta", "transA", "transB"}, .run = &run_gemm};
+  registry[":MatMul"] = {.min_inputs = 2,
+                         .max_inputs = 2,
+                         .factory = &make_matmul,
+                         .types = kProductTypes,
+                         .native = kLinearTypes | kExactTypes,
+                         .same = kEach};
+  registry["calkit:MatMulNT"] = {
+      .min_inputs = 2, .max_inputs = 3, .factory = &make_matmul_nt, .types = kLinearTypes, .native = kLinearTypes};
 }
 
 }  // namespace calkit::exec

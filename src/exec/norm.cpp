@@ -1,4 +1,4 @@
-// RMSNormalization and Softmax: rows in F32, whatever the element type.
+// RMSNormalization: rows in F32, whatever the element type.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,16 +33,10 @@ void write_row(Tensor& y, std::size_t row, const std::vector<float>& values) {
     narrow(best_isa(), values.data(), y.mutable_data<BF16>().data() + row * values.size(), values.size());
 }
 
-Status check_type(const Call& call, const Tensor& x) {
-  if (x.dtype() != DType::kF32 && x.dtype() != DType::kBF16) return call.fault(0, tensor_text(x), "f32 or bf16");
-  return {};
-}
-
 // BF16: the normalised value is rounded before it meets the weight, as the peers do.
 Status run_rms_normalization(const Call& call) {
   CALKIT_TRY(const Tensor* x, call.input(0));
   CALKIT_TRY(const Tensor* weight, call.input(1));
-  CALKIT_CHECK_OK(check_type(call, *x));
   if (weight->dtype() != x->dtype())
     return call.fault(1, tensor_text(*weight), fmt::format("{}, as the first operand", dtype_name(x->dtype())));
   if (call.node.int_or("stash_type", 1) != 1) return call.fault("another stash_type", "1 (f32)");
@@ -71,33 +65,16 @@ Status run_rms_normalization(const Call& call) {
   return {};
 }
 
-Status run_softmax(const Call& call) {
-  CALKIT_TRY(const Tensor* x, call.input(0));
-  CALKIT_CHECK_OK(check_type(call, *x));
-  CALKIT_TRY(const std::size_t axis, normal_axis(call, call.node.int_or("axis", -1), x->rank()));
-  if (axis + 1 != x->rank()) return call.fault(fmt::format("axis {}", axis), "the last axis");
-  CALKIT_TRY(Tensor y, call.out(0, x->dtype(), x->shape()));
-  const auto width = static_cast<std::size_t>(x->dim(-1));
-  FloatRows rows(width);
-  std::vector<float> result(width);
-  const std::size_t count = width == 0 ? 0 : extent(x->shape(), 0, axis);
-  for (std::size_t row = 0; row < count; ++row) {
-    const float* from = rows.read(*x, row);
-    const float largest = *std::max_element(from, from + width);
-    float sum = 0;
-    for (std::size_t i = 0; i < width; ++i) sum += result[i] = std::exp(from[i] - largest);
-    for (float& value : result) value /= sum;
-    write_row(y, row, result);
-  }
-  return {};
-}
-
 }  // namespace
 
 void register_norm(Registry& registry) {
-  registry[":RMSNormalization"] = {
-      .min_inputs = 2, .max_inputs = 2, .attributes = {"axis", "epsilon", "stash_type"}, .run = &run_rms_normalization};
-  registry[":Softmax"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"axis"}, .run = &run_softmax};
+  registry[":RMSNormalization"] = {.min_inputs = 2,
+                                   .max_inputs = 2,
+                                   .attributes = {"axis=i", "epsilon=f", "stash_type=i"},
+                                   .run = &run_rms_normalization,
+                                   .types = kFloat16Types,
+                                   .native = kLinearTypes,
+                                   .since = 23};
 }
 
 }  // namespace calkit::exec

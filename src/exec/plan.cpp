@@ -26,6 +26,16 @@ std::set<std::string> names_of(const std::vector<onnx::ValueInfo>& values) {
   return out;
 }
 
+// What a node reads, and the graphs inside it.
+void collect_reads(const onnx::Node& node, std::set<std::string>& out) {
+  out.insert(node.inputs.begin(), node.inputs.end());
+  for (const auto& attribute : node.attributes)
+    for (const auto& inner : attribute.graphs) {
+      for (const auto& each : inner->nodes) collect_reads(each, out);
+      for (const auto& output : inner->outputs) out.insert(output.name);
+    }
+}
+
 Error unusual_attention(const onnx::Node& node, std::string found) {
   return input_error(
       "decode graph", node_label(node), found,
@@ -51,7 +61,7 @@ void use_weights_as_stored(onnx::Graph& graph) {
       node.domain = "calkit";
       node.inputs[1] = turned[node.inputs[1]];
     }
-    still_read.insert(node.inputs.begin(), node.inputs.end());
+    collect_reads(node, still_read);
   }
   std::erase_if(graph.nodes, [&](const onnx::Node& node) {
     return is_matrix_transpose(node) && turned.contains(node.outputs[0]) && !still_read.contains(node.outputs[0]);

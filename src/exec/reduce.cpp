@@ -1,124 +1,150 @@
-// TopK and ReduceSum: what becomes smaller along axes.
-#include <fmt/format.h>
-
+// ReduceSum, ReduceMean and the like. Elements are taken in the order of the operand.
 #include <algorithm>
-#include <cstring>
-#include <numeric>
-#include <vector>
+#include <cmath>
 
 #include "call.h"
-#include "wide.h"
+#include "reduce_rules.h"
 
 namespace calkit::exec {
 namespace {
 
-bool is_float_type(const Tensor& x) {
-  return x.dtype() == DType::kF32 || x.dtype() == DType::kBF16;
-}
-
-template <class T>
-void top_k_rows(const Tensor& x, std::size_t k, bool largest, Tensor& values, Tensor& indices) {
-  const auto width = static_cast<std::size_t>(x.dim(-1));
-  const std::size_t rows = width == 0 ? 0 : x.elements() / width;
-  std::vector<std::int64_t> order(width);
-  for (std::size_t row = 0; row < rows; ++row) {
-    const T* from = x.data<T>().data() + row * width;
-    std::iota(order.begin(), order.end(), 0);
-    // Equal values: the smaller index first.
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
-                      [&](std::int64_t a, std::int64_t b) {
-                        const auto left = wide(from[a]), right = wide(from[b]);
-                        return left != right ? (largest ? left > right : left < right) : a < b;
-                      });
-    for (std::size_t i = 0; i < k; ++i) {
-      values.mutable_data<T>()[row * k + i] = from[order[i]];
-      indices.mutable_data<std::int64_t>()[row * k + i] = order[i];
-    }
-  }
-}
-
-Status run_top_k(const Call& call) {
-  CALKIT_TRY(const Tensor* x, call.input(0));
-  CALKIT_TRY(const auto wanted, call.ints(1));
-  if (!is_float_type(*x)) return call.fault(0, tensor_text(*x), "f32 or bf16");
-  CALKIT_TRY(const std::size_t axis, normal_axis(call, call.node.int_or("axis", -1), x->rank()));
-  if (axis + 1 != x->rank()) return call.fault(fmt::format("axis {}", axis), "the last axis");
-  if (wanted.size() != 1 || wanted[0] < 0 || wanted[0] > x->dim(-1))
-    return call.fault(1, shape_text(wanted), fmt::format("one number from 0 to {}", x->dim(-1)));
-  for (const float value : x->dtype() == DType::kF32 ? x->data<float>() : std::span<const float>())
-    if (value != value) return call.fault(0, "NaN", "numbers that can be ranked");
-  Shape shape = x->shape();
-  shape.back() = wanted[0];
-  CALKIT_TRY(Tensor values, call.out(0, x->dtype(), shape));
-  CALKIT_TRY(Tensor indices, call.out(1, DType::kI64, shape));
-  const bool largest = call.node.int_or("largest", 1) != 0;
-  if (x->dtype() == DType::kF32)
-    top_k_rows<float>(*x, static_cast<std::size_t>(wanted[0]), largest, values, indices);
-  else
-    top_k_rows<BF16>(*x, static_cast<std::size_t>(wanted[0]), largest, values, indices);
-  return {};
-}
-
-// The axes that are summed: the operand's, or all of them where it is left out or empty.
-Result<std::vector<bool>> summed_axes(const Call& call, std::size_t rank) {
+// The axes that go: the operand's or the attribute's; all of them where there are none.
+Result<std::vector<bool>> reduced_axes(const Call& call, std::size_t rank) {
   std::vector<bool> out(rank, false);
-  bool any = false;
-  if (call.optional(1) != nullptr) {
-    CALKIT_TRY(const auto axes, call.ints(1));
-    for (const std::int64_t axis : axes) {
-      CALKIT_TRY(const std::size_t normal, normal_axis(call, axis, rank));
-      out[normal] = any = true;
-    }
+  CALKIT_TRY(const auto given, call.ints_or_attribute(1, "axes"));
+  for (const std::int64_t axis : given.value_or(Shape())) {
+    CALKIT_TRY(const std::size_t normal, normal_axis(call, axis, rank));
+    out[normal] = true;
   }
-  if (!any && call.node.int_or("noop_with_empty_axes", 0) == 0) out.assign(rank, true);
+  const bool none = !given || given->empty();
+  if (none && call.node.int_or("noop_with_empty_axes", 0) == 0) out.assign(rank, true);
   return out;
 }
 
-// Elements are added in the order of the operand, in F32, and rounded once.
-Status run_reduce_sum(const Call& call) {
-  CALKIT_TRY(const Tensor* x, call.input(0));
-  if (!is_float_type(*x)) return call.fault(0, tensor_text(*x), "f32 or bf16");
-  CALKIT_TRY(const std::vector<bool> summed, summed_axes(call, x->rank()));
-  CALKIT_TRY(const std::vector<float> from, to_floats(*x));
-  Shape full = x->shape(), shape;
-  const bool keep = call.node.int_or("keepdims", 1) != 0;
-  for (std::size_t axis = 0; axis < full.size(); ++axis) {
-    if (!summed[axis]) shape.push_back(full[axis]);
-    if (summed[axis] && keep) shape.push_back(1);
-    if (summed[axis]) full[axis] = 1;
+// Where each element of the operand goes.
+class Walk {
+ public:
+  Walk(const Shape& shape, const std::vector<bool>& reduced) : shape_(shape), at_(shape.size(), 0) {
+    Shape full = shape;
+    for (std::size_t axis = 0; axis < full.size(); ++axis)
+      if (reduced[axis]) full[axis] = 1;
+    strides_ = strides_of(full);
+    for (std::size_t axis = 0; axis < full.size(); ++axis)
+      if (reduced[axis]) strides_[axis] = 0;
   }
-  CALKIT_TRY(Tensor y, call.out(0, x->dtype(), shape));
-  std::vector<std::size_t> strides = strides_of(full);
-  for (std::size_t axis = 0; axis < summed.size(); ++axis)
-    if (summed[axis]) strides[axis] = 0;
-  std::vector<float> sums(y.elements(), 0.0f);
-  std::vector<std::int64_t> at(x->rank(), 0);
-  std::size_t to = 0;
-  for (const float value : from) {
-    sums[to] += value;
-    for (std::size_t axis = x->rank(); axis-- > 0;) {
-      to += strides[axis];
-      if (++at[axis] < x->shape()[axis]) break;
-      to -= strides[axis] * static_cast<std::size_t>(x->shape()[axis]);
-      at[axis] = 0;
+  std::size_t to() const { return to_; }
+  void next() {
+    for (std::size_t axis = shape_.size(); axis-- > 0;) {
+      to_ += strides_[axis];
+      if (++at_[axis] < shape_[axis]) return;
+      to_ -= strides_[axis] * static_cast<std::size_t>(shape_[axis]);
+      at_[axis] = 0;
     }
   }
+
+ private:
+  const Shape& shape_;
+  std::vector<std::size_t> strides_;
+  std::vector<std::int64_t> at_;
+  std::size_t to_ = 0;
+};
+
+template <class T, class Rule>
+Status reduce(const Call& call, const Tensor& x, const std::vector<bool>& reduced, const Shape& shape) {
+  CALKIT_TRY(Tensor y, call.out(0, x.dtype(), shape));
+  auto sums = y.mutable_data<T>();
+  std::fill(sums.begin(), sums.end(), Rule::template first<T>());
+  Walk walk(x.shape(), reduced);
+  for (const T value : x.data<T>()) {
+    sums[walk.to()] = Rule::template add<T>(sums[walk.to()], value);
+    walk.next();
+  }
+  std::size_t count = 1;
+  for (std::size_t axis = 0; axis < reduced.size(); ++axis)
+    if (reduced[axis]) count *= static_cast<std::size_t>(x.shape()[axis]);
+  for (T& sum : sums) sum = Rule::template last<T>(sum, count);
+  return {};
+}
+
+template <class Rule>
+Status run_reduce(const Call& call) {
+  CALKIT_TRY(const Tensor* x, call.input(0));
+  CALKIT_TRY(const std::vector<bool> reduced, reduced_axes(call, x->rank()));
+  const bool keep = call.node.int_or("keepdims", 1) != 0;
+  Shape shape;
+  for (std::size_t axis = 0; axis < reduced.size(); ++axis) {
+    if (!reduced[axis]) shape.push_back(x->shape()[axis]);
+    if (reduced[axis] && keep) shape.push_back(1);
+  }
+  switch (x->dtype()) {
+    case DType::kF32:
+      return reduce<float, Rule>(call, *x, reduced, shape);
+    case DType::kF64:
+      return reduce<double, Rule>(call, *x, reduced, shape);
+    case DType::kU64:
+      return reduce<std::uint64_t, Rule>(call, *x, reduced, shape);
+    case DType::kBool:
+      return reduce<std::uint8_t, Rule>(call, *x, reduced, shape);
+    default:
+      return reduce<std::int64_t, Rule>(call, *x, reduced, shape);
+  }
+}
+
+// log(sum(exp(x))), from the largest so that nothing overflows.
+template <class T>
+Status log_sum_exp(const Call& call, const Tensor& x) {
+  std::optional<Tensor> y;
+  const OutputAllocator keep = [&](std::size_t index, DType dtype, const Shape& shape) -> Result<Tensor> {
+    CALKIT_TRY(y, call.out(index, dtype, shape));
+    return *y;
+  };
+  CALKIT_CHECK_OK(run_reduce<Largest>(Call{call.node, call.inputs, keep, call.opset}));
+  CALKIT_TRY(const std::vector<bool> reduced, reduced_axes(call, x.rank()));
+  auto largest = y->mutable_data<T>();
+  std::vector<double> sums(largest.size(), 0.0);
+  Walk walk(x.shape(), reduced);
+  for (const T value : x.data<T>()) {
+    const auto top = static_cast<double>(largest[walk.to()]);
+    sums[walk.to()] +=
+        std::isinf(top) ? std::exp(static_cast<double>(value)) : std::exp(static_cast<double>(value) - top);
+    walk.next();
+  }
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    if (x->dtype() == DType::kF32)
-      y.mutable_data<float>()[i] = sums[i];
-    else
-      put(y.mutable_data<BF16>()[i], sums[i]);
+    const auto top = static_cast<double>(largest[i]);
+    largest[i] = static_cast<T>(std::log(sums[i]) + (std::isinf(top) ? 0.0 : top));
   }
   return {};
+}
+
+Status run_log_sum_exp(const Call& call) {
+  CALKIT_TRY(const Tensor* x, call.input(0));
+  return x->dtype() == DType::kF64 ? log_sum_exp<double>(call, *x) : log_sum_exp<float>(call, *x);
 }
 
 }  // namespace
 
 void register_reduce(Registry& registry) {
-  registry[":TopK"] = {
-      .min_inputs = 2, .max_inputs = 2, .attributes = {"axis", "largest", "sorted"}, .run = &run_top_k};
-  registry[":ReduceSum"] = {
-      .min_inputs = 1, .max_inputs = 2, .attributes = {"keepdims", "noop_with_empty_axes"}, .run = &run_reduce_sum};
+  constexpr Types kNative = kTypeF32 | kTypeF64 | kTypeI64 | kTypeU64;
+  constexpr Types kSummed = kFloatTypes | kTypeI32 | kTypeI64 | type_bit(DType::kU32) | kTypeU64;
+  const auto add = [&](const char* name, RunFunction run, Types types, Types native, const char* axes = "axes=I<18") {
+    registry[name] = {.min_inputs = 1,
+                      .max_inputs = 2,
+                      .attributes = {"keepdims=i", "noop_with_empty_axes=i", axes},
+                      .run = run,
+                      .types = types,
+                      .native = native};
+  };
+  const Types ranked = kSummed | kTypeI8 | kTypeU8 | kTypeBool;
+  add(":ReduceSum", &run_reduce<Sum>, kSummed, kNative, "axes=I<13");
+  add(":ReduceMean", &run_reduce<Mean>, kSummed, kNative);
+  add(":ReduceProd", &run_reduce<Product>, kSummed, kNative);
+  add(":ReduceMax", &run_reduce<Largest>, ranked, kNative | kTypeBool);
+  add(":ReduceMin", &run_reduce<Smallest>, ranked, kNative | kTypeBool);
+  add(":ReduceL1", &run_reduce<Magnitude>, kSummed, kNative);
+  add(":ReduceL2", &run_reduce<Length>, kSummed, kNative);
+  add(":ReduceSumSquare", &run_reduce<Squares>, kSummed, kNative);
+  add(":ReduceLogSumExp", &run_log_sum_exp, kFloatTypes, kTypeF32 | kTypeF64);
+  add(":ReduceLogSum", &run_reduce<LogSum>, kSummed, kNative);
 }
 
 }  // namespace calkit::exec

@@ -127,8 +127,12 @@ Status run_rotary(const Call& call) {
 void register_rotary(Registry& registry) {
   registry[":RotaryEmbedding"] = {.min_inputs = 3,
                                   .max_inputs = 4,
-                                  .attributes = {"interleaved", "num_heads", "rotary_embedding_dim"},
-                                  .run = &run_rotary};
+                                  .attributes = {"interleaved=i", "num_heads=i", "rotary_embedding_dim=i"},
+                                  .run = &run_rotary,
+                                  .types = kFloat16Types,
+                                  .native = kLinearTypes,
+                                  .same = 0b111,
+                                  .since = 23};
 }
 
 }  // namespace calkit::exec

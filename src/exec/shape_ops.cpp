@@ -43,24 +43,11 @@ Result<Shape> view_reshape(const Call& call) {
   return same_elements(call, *x, std::move(shape));
 }
 
-// The axes operand (or none), as a sorted list of axes of a tensor of that rank.
-Result<std::vector<std::size_t>> axes_operand(const Call& call, std::size_t rank) {
-  CALKIT_TRY(const auto axes, call.ints(1));
-  std::vector<std::size_t> out;
-  for (const std::int64_t axis : axes) {
-    CALKIT_TRY(const std::size_t normal, normal_axis(call, axis, rank));
-    out.push_back(normal);
-  }
-  std::sort(out.begin(), out.end());
-  if (std::adjacent_find(out.begin(), out.end()) != out.end())
-    return call.fault(1, "the same axis twice", "each axis once");
-  return out;
-}
-
 Result<Shape> view_unsqueeze(const Call& call) {
   CALKIT_TRY(const Tensor* x, call.input(0));
-  CALKIT_TRY(const Tensor* list, call.input(1));
-  CALKIT_TRY(const auto axes, axes_operand(call, x->rank() + list->elements()));
+  CALKIT_TRY(const auto list, call.ints_or_attribute(1, "axes"));
+  if (!list) return call.fault("no axes", "some");
+  CALKIT_TRY(const auto axes, normal_axes(call, *list, x->rank() + list->size()));
   Shape shape = x->shape();
   for (const std::size_t axis : axes) shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
   return shape;
@@ -68,10 +55,9 @@ Result<Shape> view_unsqueeze(const Call& call) {
 
 Result<Shape> view_squeeze(const Call& call) {
   CALKIT_TRY(const Tensor* x, call.input(0));
-  std::vector<std::size_t> axes;
-  if (call.optional(1) != nullptr) {
-    CALKIT_TRY(axes, axes_operand(call, x->rank()));
-  } else {
+  CALKIT_TRY(const auto list, call.ints_or_attribute(1, "axes"));
+  CALKIT_TRY(auto axes, normal_axes(call, list.value_or(Shape()), x->rank()));
+  if (!list) {
     for (std::size_t axis = 0; axis < x->rank(); ++axis)
       if (x->shape()[axis] == 1) axes.push_back(axis);
   }
@@ -84,6 +70,17 @@ Result<Shape> view_squeeze(const Call& call) {
     }
   }
   return shape;
+}
+
+Result<Shape> view_flatten(const Call& call) {
+  CALKIT_TRY(const Tensor* x, call.input(0));
+  const auto rank = static_cast<std::int64_t>(x->rank());
+  const std::int64_t axis = call.node.int_or("axis", 1);
+  if (axis < -rank || axis > rank)
+    return call.fault(fmt::format("axis {}", axis), fmt::format("-{} to {}", rank, rank));
+  const auto split = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+  return Shape{static_cast<std::int64_t>(extent(x->shape(), 0, split)),
+               static_cast<std::int64_t>(extent(x->shape(), split, x->rank()))};
 }
 
 Result<Shape> view_identity(const Call& call) {
@@ -136,20 +133,7 @@ Status run_transpose(const Call& call) {
   CALKIT_TRY(Tensor y, call.out(0, x->dtype(), shape));
   if (y.elements() == 0) return {};
   if (x->rank() == 0) return std::memcpy(y.mutable_raw(), x->raw(), x->bytes()), Status();
-  switch (dtype_bytes(x->dtype())) {
-    case 1:
-      permute<std::uint8_t>(*x, strides, y);
-      break;
-    case 2:
-      permute<std::uint16_t>(*x, strides, y);
-      break;
-    case 4:
-      permute<std::uint32_t>(*x, strides, y);
-      break;
-    default:
-      permute<std::uint64_t>(*x, strides, y);
-      break;
-  }
+  visit_width(x->dtype(), [&]<class T>(T) { permute<T>(*x, strides, y); });
   return {};
 }
 
@@ -161,6 +145,13 @@ Status run_shape(const Call& call) {
   const std::int64_t end = std::max(begin, bound(call.node.int_or("end", rank)));
   CALKIT_TRY(Tensor y, call.out(0, DType::kI64, {end - begin}));
   std::copy(x->shape().begin() + begin, x->shape().begin() + end, y.mutable_data<std::int64_t>().begin());
+  return {};
+}
+
+Status run_size(const Call& call) {
+  CALKIT_TRY(const Tensor* x, call.input(0));
+  CALKIT_TRY(Tensor y, call.out(0, DType::kI64, {}));
+  y.mutable_data<std::int64_t>()[0] = static_cast<std::int64_t>(x->elements());
   return {};
 }
 
@@ -197,18 +188,28 @@ Status run_constant_of_shape(const Call& call) {
 }  // namespace
 
 void register_shape_ops(Registry& registry) {
-  registry[":Reshape"] = {.min_inputs = 2, .max_inputs = 2, .attributes = {"allowzero"}, .view = &view_reshape};
-  registry[":Unsqueeze"] = {.min_inputs = 2, .max_inputs = 2, .view = &view_unsqueeze};
-  registry[":Squeeze"] = {.min_inputs = 1, .max_inputs = 2, .view = &view_squeeze};
+  registry[":Reshape"] = {.min_inputs = 2, .max_inputs = 2, .attributes = {"allowzero=i>=14"}, .view = &view_reshape};
+  registry[":Unsqueeze"] = {.min_inputs = 1, .max_inputs = 2, .attributes = {"axes=I<13"}, .view = &view_unsqueeze};
+  registry[":Squeeze"] = {.min_inputs = 1, .max_inputs = 2, .attributes = {"axes=I<13"}, .view = &view_squeeze};
+  registry[":Flatten"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"axis=i"}, .view = &view_flatten};
   registry[":Identity"] = {.min_inputs = 1, .max_inputs = 1, .view = &view_identity};
-  registry[":Transpose"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"perm"}, .run = &run_transpose};
-  registry[":Shape"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"start", "end"}, .run = &run_shape};
-  registry[":Constant"] = {.min_inputs = 0,
-                           .max_inputs = 0,
-                           .attributes = {"value", "value_int", "value_ints", "value_float", "value_floats"},
-                           .run = &run_constant};
-  registry[":ConstantOfShape"] = {
-      .min_inputs = 1, .max_inputs = 1, .attributes = {"value"}, .run = &run_constant_of_shape};
+  registry[":Transpose"] = {.min_inputs = 1, .max_inputs = 1, .attributes = {"perm=I"}, .run = &run_transpose};
+  registry[":Shape"] = {
+      .min_inputs = 1, .max_inputs = 1, .attributes = {"start=i>=15", "end=i>=15"}, .run = &run_shape};
+  registry[":Size"] = {.min_inputs = 1, .max_inputs = 1, .run = &run_size};
+  registry[":Constant"] = {
+      .min_inputs = 0,
+      .max_inputs = 0,
+      .attributes = {"value=t", "value_int=i>=12", "value_ints=I>=12", "value_float=f>=12", "value_floats=F>=12"},
+      .run = &run_constant};
+  registry[":ConstantOfShape"] = {.min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .attributes = {"value=t"},
+                                  .run = &run_constant_of_shape,
+                                  .types = kTypeI64,
+                                  .native = kTypeI64,
+                                  .narrowed = 0,
+                                  .since = 9};
 }
 
 }  // namespace calkit::exec

@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::int64_t kMaxRange = 1 << 28;  // elements; a Range comes from numbers in a graph, not from real data
 
+// Operand 1, 2, ... of Slice: from opset 10 on an operand, before an attribute.
+Result<std::vector<std::int64_t>> bounds_of(const Call& call, std::size_t index, const char* name) {
+  CALKIT_TRY(const auto given, call.ints_or_attribute(index, name));
+  if (!given) return call.fault(index, "nothing", "a tensor");
+  return *given;
+}
+
 Status run_concat(const Call& call) {
   CALKIT_TRY(const Tensor* first, call.input(0));
   CALKIT_TRY(const std::size_t axis, normal_axis(call, call.node.int_or("axis", 0), first->rank()));
@@ -41,13 +48,12 @@ struct Window {
 Result<std::vector<Window>> read_windows(const Call& call, const Tensor& x) {
   std::vector<Window> windows(x.rank());
   for (std::size_t axis = 0; axis < x.rank(); ++axis) windows[axis].count = x.shape()[axis];
-  CALKIT_TRY(const auto starts, call.ints(1));
-  CALKIT_TRY(const auto ends, call.ints(2));
+  CALKIT_TRY(const auto starts, bounds_of(call, 1, "starts"));
+  CALKIT_TRY(const auto ends, bounds_of(call, 2, "ends"));
   std::vector<std::int64_t> axes, steps(starts.size(), 1);
   for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-  if (call.optional(3) != nullptr) {
-    CALKIT_TRY(axes, call.ints(3));
-  }
+  CALKIT_TRY(const auto stated_axes, call.ints_or_attribute(3, "axes"));
+  if (stated_axes) axes = *stated_axes;
   if (call.optional(4) != nullptr) {
     CALKIT_TRY(steps, call.ints(4));
   }
@@ -118,19 +124,15 @@ Status range_of(const Call& call) {
 Status run_range(const Call& call) {
   CALKIT_TRY(const Tensor* start, call.input(0));
   for (std::size_t i = 1; i < 3; ++i) {
-    CALKIT_TRY(const Tensor* bound, call.input(i));
-    if (bound->dtype() != start->dtype())
-      return call.fault(i, tensor_text(*bound), fmt::format("{}, as the first operand", dtype_name(start->dtype())));
+    CALKIT_TRY([[maybe_unused]] const Tensor* bound, call.input(i));
   }
   switch (start->dtype()) {
     case DType::kF32:
       return range_of<float>(call);
-    case DType::kI32:
-      return range_of<std::int32_t>(call);
-    case DType::kI64:
-      return range_of<std::int64_t>(call);
+    case DType::kF64:
+      return range_of<double>(call);
     default:
-      return call.fault(0, tensor_text(*start), "f32, i32 or i64");
+      return range_of<std::int64_t>(call);
   }
 }
 
@@ -156,10 +158,18 @@ Status run_expand(const Call& call) {
 }  // namespace
 
 void register_slice_ops(Registry& registry) {
-  registry[":Concat"] = {.min_inputs = 1, .max_inputs = 1024, .attributes = {"axis"}, .run = &run_concat};
-  registry[":Slice"] = {.min_inputs = 3, .max_inputs = 5, .run = &run_slice};
-  registry[":Range"] = {.min_inputs = 3, .max_inputs = 3, .run = &run_range};
-  registry[":Expand"] = {.min_inputs = 2, .max_inputs = 2, .run = &run_expand};
+  registry[":Concat"] = {.min_inputs = 1, .max_inputs = 1024, .attributes = {"axis=i"}, .run = &run_concat};
+  registry[":Slice"] = {
+      .min_inputs = 1, .max_inputs = 5, .attributes = {"starts=I<10", "ends=I<10", "axes=I<10"}, .run = &run_slice};
+  registry[":Range"] = {.min_inputs = 3,
+                        .max_inputs = 3,
+                        .attributes = {"stash_type=i>=27"},
+                        .run = &run_range,
+                        .types = kFloatTypes | type_bit(DType::kI16) | kTypeI32 | kTypeI64,
+                        .native = kTypeF32 | kTypeF64 | kTypeI64,
+                        .same = kEach,
+                        .since = 11};
+  registry[":Expand"] = {.min_inputs = 2, .max_inputs = 2, .run = &run_expand, .since = 8};
 }
 
 }  // namespace calkit::exec

@@ -10,6 +10,12 @@ inline float wide(float v) {
 inline float wide(BF16 v) {
   return to_float(v);
 }
+inline double wide(double v) {
+  return v;
+}
+inline void put(double& to, double v) {
+  to = v;
+}
 inline void put(float& to, float v) {
   to = v;
 }

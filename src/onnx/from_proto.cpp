@@ -70,6 +70,11 @@ class Converter {
     out.name = proto.name();
     CALKIT_TRY(out.inputs, strings(proto.input(), "a function"));
     CALKIT_TRY(out.outputs, strings(proto.output(), "a function"));
+    CALKIT_TRY(out.attribute_names, strings(proto.attribute(), "a function's attribute"));
+    for (const auto& proto_attribute : proto.attribute_proto()) {
+      CALKIT_TRY(Attribute made, attribute(proto_attribute));
+      out.attributes.push_back(std::move(made));
+    }
     CALKIT_TRY(out.nodes, nodes(proto.node()));
     out.opsets = opsets_from_proto(proto.opset_import());
     return out;

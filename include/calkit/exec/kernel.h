@@ -34,6 +34,7 @@ std::shared_ptr<LinearCache> make_linear_cache();
 struct KernelOptions {
   int threads = 1;
   std::shared_ptr<LinearCache> linear_cache;  ///< may be empty
+  std::int64_t opset = 0;                     ///< ai.onnx version of the node; 0: the newest known
 };
 
 /// Makes the kernel of a node. `constants[i]` is set where input i never changes: weights are packed once from it, and
@@ -56,6 +57,14 @@ Result<std::unique_ptr<Kernel>> make_kernel(const onnx::Node& node, std::span<co
 
 /// Operators make_kernel() accepts, "domain:type", sorted.
 std::vector<std::string> supported_operators();
+
+/// What a session runs: make_kernel()'s operators and those with graphs inside (If, Loop, Scan).
+struct OperatorClaim {
+  std::string name;        ///< "domain:type"
+  std::int64_t since = 0;  ///< first ai.onnx version; every later one up to 28 is meant
+  std::string types;       ///< of the main operand: "f32, bf16"
+};
+std::vector<OperatorClaim> operator_claims();  ///< sorted by name
 
 /// "avx2", "avx512", "avx512_bf16", ...: what the kernels were dispatched to on this machine.
 std::string dispatch_name();

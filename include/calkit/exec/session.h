@@ -15,6 +15,10 @@ namespace calkit::exec {
 
 struct SessionOptions {
   int threads = 1;
+  /// Nodes that one run may execute, each turn of a loop counting: a graph can ask for 2^63 turns. kInput beyond it.
+  std::uint64_t max_node_runs = 100'000'000;
+  /// Bytes that the values of one run may hold at a time; 0: the memory of this host. kInput beyond it.
+  std::uint64_t max_bytes = 0;
   /// Shared by sessions over the same weights; empty: the session packs for itself.
   std::shared_ptr<LinearCache> linear_cache;
   /// Called when a constant's source bytes have been packed and are not needed any more.

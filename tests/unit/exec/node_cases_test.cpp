@@ -1,5 +1,5 @@
-// ONNX's own node test cases (tools/peers/make_node_cases.py): each must pass, or be refused and stand in the list
-// below.
+// A selection of ONNX's own node test cases (tools/peers/make_node_cases.py). All of them run in the test
+// peer.onnx_nodes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -41,16 +41,6 @@ std::map<std::string, Case> read_cases() {
   return cases;
 }
 
-// What calkit refuses on purpose: later additions to Attention, mixed types in Pow, Softmax along an inner axis,
-// ScatterND that keeps the largest, TopK of integers.
-bool refused_on_purpose(const std::string& name) {
-  for (const char* part :
-       {"qk_matmul", "nonpad", "_window", "test_pow_types_", "padded_kv", "test_softmax_axis_0", "test_softmax_axis_1",
-        "scatternd_max", "scatternd_min", "scatternd_multiply", "test_top_k_same_values"})
-    if (name.find(part) != std::string::npos) return true;
-  return false;
-}
-
 // F32 against NumPy: a few units in the last place of the largest value.
 void expect_same(const Tensor& got, const Tensor& want, const std::string& name) {
   ASSERT_EQ(dtype_name(got.dtype()), dtype_name(want.dtype())) << name;
@@ -78,7 +68,7 @@ Result<std::vector<Tensor>> run_case(const Case& entry, const std::filesystem::p
   return session.run(entry.inputs, names);
 }
 
-TEST(NodeCases, EachOfOnnxsCasesPassesOrIsRefusedOnPurpose) {
+TEST(NodeCases, EachOfOnnxsCasesPasses) {
   const auto cases = read_cases();
   ASSERT_GE(cases.size(), 250u);
   const auto file =
@@ -86,11 +76,6 @@ TEST(NodeCases, EachOfOnnxsCasesPassesOrIsRefusedOnPurpose) {
   std::size_t passed = 0;
   for (const auto& [name, entry] : cases) {
     const auto results = run_case(entry, file);
-    if (refused_on_purpose(name)) {
-      EXPECT_FALSE(results.ok()) << name << " works now: take it off the list";
-      EXPECT_TRUE(results.ok() || results.error().kind == ErrorKind::kInput) << name << ": " << results.error().message;
-      continue;
-    }
     if (!results.ok()) {
       ADD_FAILURE() << name << ": " << results.error().message;
       continue;
@@ -100,7 +85,7 @@ TEST(NodeCases, EachOfOnnxsCasesPassesOrIsRefusedOnPurpose) {
     ++passed;
   }
   std::filesystem::remove(file);
-  EXPECT_GE(passed, 200u);
+  EXPECT_EQ(passed, cases.size());
 }
 
 }  // namespace

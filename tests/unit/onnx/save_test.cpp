@@ -129,7 +129,8 @@ TEST(OnnxOutline, ANodeThatItsSchemaRefusesStopsTheInferenceNotTheProcess) {
   ASSERT_TRUE(save(model, scratch / "m.onnx", {}).ok());
   const auto outline = load_outline(scratch / "m.onnx");
   ASSERT_TRUE(outline.ok()) << outline.error().message;
-  EXPECT_THAT(outline->inference_note, HasSubstr("Loop"));
+  EXPECT_THAT(outline->problems, testing::ElementsAre(HasSubstr("Loop")));
+  EXPECT_THAT(outline->inference_note, HasSubstr("not valid"));
   EXPECT_EQ(outline->model.graph.nodes.size(), 1u);
 }
 

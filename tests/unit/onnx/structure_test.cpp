@@ -80,8 +80,8 @@ TEST(OnnxStructure, ANodeThatReadsItselfIsACycle) {
 
 TEST(OnnxStructure, FunctionsThatCallEachOtherForEverAreNamed) {
   Model model = chain();
-  Function f{"d", "F", {"x"}, {"y"}, {node("f", "G", {"x"}, {"y"})}, {}};
-  Function g{"d", "G", {"x"}, {"y"}, {node("g", "F", {"x"}, {"y"})}, {}};
+  Function f{"d", "F", {"x"}, {"y"}, {}, {}, {node("f", "G", {"x"}, {"y"})}, {}};
+  Function g{"d", "G", {"x"}, {"y"}, {}, {}, {node("g", "F", {"x"}, {"y"})}, {}};
   f.nodes[0].domain = g.nodes[0].domain = "d";
   model.functions = {f, g};
   EXPECT_THAT(structure_problems(model), ElementsAre(HasSubstr("functions call each other in a cycle")));
