@@ -156,7 +156,7 @@ std::vector<Refusal> refusals() {
          text->at(text->size() / 2) = static_cast<char>(text->at(text->size() / 2) ^ 1);
          ASSERT_TRUE(write_file(o.onnx_dir / "decode.onnx", *text).ok());
        },
-       ErrorKind::kInput, "as contract.json says"},
+       ErrorKind::kInput, "(contract.json)"},
       {"weights that were cut",
        [](const fs::path&, PackOptions& o) {
          fs::resize_file(o.onnx_dir / "weights.bin", fs::file_size(o.onnx_dir / "weights.bin") - 1);
@@ -168,7 +168,7 @@ std::vector<Refusal> refusals() {
          fs::rename(o.onnx_dir / "decode.onnx", o.onnx_dir / "prefill.onnx");
          fs::rename(o.onnx_dir / "x", o.onnx_dir / "decode.onnx");
        },
-       ErrorKind::kInput, "as contract.json says"},
+       ErrorKind::kInput, "(contract.json)"},
       {"a contract of another schema",
        [](const fs::path&, PackOptions& o) {
          edit_text(o.onnx_dir / "contract.json", "calkit.onnx-contract/1", "calkit.onnx-contract/2");
@@ -178,7 +178,7 @@ std::vector<Refusal> refusals() {
        [](const fs::path&, PackOptions& o) {
          edit_text(o.onnx_dir / "contract.json", "\"vocab_size\": 2048", "\"vocab_size\": 2047");
        },
-       ErrorKind::kInput, "vocab"},
+       ErrorKind::kInput, "differs from /config"},
       {"a contract of a model with another rope",
        [](const fs::path&, PackOptions& o) {
          edit_text(o.onnx_dir / "contract.json", "\"rope_theta\": 50000", "\"rope_theta\": 10000");

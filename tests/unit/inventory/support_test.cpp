@@ -25,7 +25,8 @@ manifest::OpSupport matrix(const std::string& rows) {
 }
 
 std::string row(const std::string& op, const std::string& more, const std::string& run = "npu") {
-  return "  - {ops: [\"" + op + "\"], run: " + run + ", status: C2, assumed: true, source: sure, note: noted" + more + "}\n";
+  return "  - {ops: [\"" + op + "\"], run: " + run + ", status: C2, assumed: true, source: sure, note: noted" + more +
+         "}\n";
 }
 
 Support judged(const std::string& rows, const Node& one, const onnx::ValueInfo& input = value("x", "B,S,64"),
