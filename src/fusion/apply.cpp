@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rules.h"
+
+namespace calkit::fusion {
+namespace {
+
+std::vector<Rule> rules_of(std::string_view id, std::optional<std::int64_t> top_k) {
+  if (id == "flash-attention") return attention_rules();
+  if (id == "qkv-rope-kv-scatter") return rope_rules();
+  if (id == "moe-experts") return expert_rules();
+  if (id == "rmsnorm-quantise-gemm") return projection_rules();
+  if (id == "swiglu-down-residual") return gate_rules();
+  return head_rules(top_k.value_or(0));
+}
+
+/// One rule over the whole graph, from its end: what a place takes is not taken twice.
+class Application {
+ public:
+  explicit Application(onnx::Graph& graph) : graph_(graph) {}
+
+  void run(const Rule& rule, std::vector<Refusal>& refused) {
+    const View view(graph_);
+    Names names(graph_);
+    std::set<std::size_t> gone;
+    std::vector<onnx::Node> made;
+    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
+      auto found = match(rule.pattern, view, i);
+      if (!found || std::any_of(found->gone.begin(), found->gone.end(), [&](auto n) { return gone.contains(n); }))
+        continue;
+      if (found->failed.empty() && rule.check) found->failed = rule.check(*found, view);
+      if (!found->failed.empty()) {
+        refused.push_back({graph_.nodes[i].name, found->failed});
+        continue;
+      }
+      for (onnx::Node& node : rule.make(*found, view, names)) made.push_back(std::move(node));
+      gone.insert(found->gone.begin(), found->gone.end());
+    }
+    std::size_t at = 0;
+    std::erase_if(graph_.nodes, [&](const onnx::Node&) { return gone.contains(at++); });
+    std::move(made.begin(), made.end(), std::back_inserter(graph_.nodes));
+  }
+
+ private:
+  onnx::Graph& graph_;
+};
+
+void forget_values(onnx::Graph& graph) {
+  std::set<std::string> made;
+  for (const auto& node : graph.nodes) made.insert(node.outputs.begin(), node.outputs.end());
+  std::erase_if(graph.value_info, [&](const auto& value) { return !made.contains(value.name); });
+}
+
+/// The logits go, the best of them and their ids come in their place.
+void put_choice_among_outputs(onnx::Graph& graph) {
+  for (const auto& node : graph.nodes) {
+    if (node.domain != kDomain || !node.op_type.ends_with("LinearTopK")) continue;
+    const auto* k = node.attribute("k");
+    for (auto output = graph.outputs.begin(); output != graph.outputs.end(); ++output) {
+      const View view(graph);
+      if (view.source(output->name) || !output->shape || output->shape->empty()) continue;
+      onnx::ValueInfo values = *output, ids = *output;
+      values.name = node.outputs[0];
+      ids.name = node.outputs[1];
+      ids.type = onnx::from_dtype(DType::kI64);
+      values.shape->back() = ids.shape->back() = onnx::Dim::of(k->ints.front());
+      *output = std::move(values);
+      graph.outputs.insert(output + 1, std::move(ids));
+      break;
+    }
+  }
+}
+
+void add_functions(onnx::Model& model) {
+  std::erase_if(model.functions, [](const onnx::Function& function) { return function.domain == kDomain; });
+  std::set<std::string> called;
+  for (const auto& node : model.graph.nodes)
+    if (node.domain == kDomain) called.insert(node.op_type);
+  for (const auto& function : kernel_functions())
+    if (called.contains(function.name)) model.functions.push_back(function);
+  if (!called.empty()) model.opsets[kDomain] = kDomainVersion;
+}
+
+}  // namespace
+
+Names::Names(const onnx::Graph& graph) {
+  for (const auto& input : graph.inputs) taken_.insert(input.name);
+  for (const auto& tensor : graph.initializers) taken_.insert(tensor.name);
+  for (const auto& node : graph.nodes) taken_.insert(node.outputs.begin(), node.outputs.end());
+}
+
+std::string Names::fresh(const std::string& wanted) {
+  std::string name = wanted;
+  for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
+  return name;
+}
+
+onnx::Node call(const Match& match, std::string_view kernel, const std::map<std::string, std::string>& renamed) {
+  const onnx::Function& function = *kernel_function(kernel);
+  const auto value = [&](const std::string& name) {
+    const auto other = renamed.find(name);
+    return other != renamed.end() ? other->second : match.value(name);
+  };
+  onnx::Node out;
+  out.op_type = function.name;
+  out.domain = kDomain;
+  for (const std::string& name : function.inputs) out.inputs.push_back(value(name));
+  for (const std::string& name : function.outputs) out.outputs.push_back(value(name));
+  out.name = out.outputs.front();
+  for (const std::string& name : function.attribute_names)
+    if (const auto found = match.attributes.find(name); found != match.attributes.end()) {
+      out.attributes.push_back(found->second);
+      out.attributes.back().name = name;
+    }
+  return out;
+}
+
+Rule rule_of(std::string_view kernel, std::function<std::string_view(const Match&, const View&)> check) {
+  Rule out;
+  out.pattern = pattern_of(*kernel_function(kernel));
+  out.check = std::move(check);
+  out.make = [name = std::string(kernel)](const Match& match, const View&, Names&) {
+    return std::vector{call(match, name)};
+  };
+  return out;
+}
+
+Result<Applied> apply(std::string_view id, onnx::Model model, std::optional<std::int64_t> top_k) {
+  const auto& known = catalogue();
+  if (std::none_of(known.begin(), known.end(), [&](const Fusion& fusion) { return fusion.id == id; })) {
+    std::string ids;
+    for (const Fusion& fusion : known) ids += (ids.empty() ? "" : ", ") + std::string(fusion.id);
+    return Error(ErrorKind::kUsage, fmt::format("there is no fusion '{}'; there are: {}", id, ids));
+  }
+  const auto opset = model.opsets.find("");
+  if (opset == model.opsets.end() || opset->second < kOpset)
+    return input_error("graph", "/opset_import",
+                       fmt::format("ai.onnx version {}", opset == model.opsets.end() ? 0 : opset->second),
+                       fmt::format("{} and later", kOpset),
+                       fmt::format("convert it first: calkit onnx-normalize GRAPH --opset {} --out DIR", kOpset));
+  Applied out;
+  std::map<std::string, int> before;
+  for (const auto& node : model.graph.nodes)
+    if (node.domain == kDomain) ++before[node.op_type];
+  if (id != "head-topk" || top_k)
+    for (const Rule& rule : rules_of(id, top_k)) Application(model.graph).run(rule, out.refused);
+  if (id == "head-topk") put_choice_among_outputs(model.graph);
+  for (const auto& node : model.graph.nodes)
+    if (node.domain == kDomain && before[node.op_type]-- <= 0) out.made.push_back(node.op_type);
+  std::sort(out.made.begin(), out.made.end());
+  forget_values(model.graph);
+  add_functions(model);
+  out.model = std::move(model);
+  return out;
+}
+
+}  // namespace calkit::fusion
