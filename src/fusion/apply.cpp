@@ -16,12 +16,19 @@ std::vector<Rule> rules_of(std::string_view id, std::optional<std::int64_t> top_
   return head_rules(top_k.value_or(0));
 }
 
+/// Where a rule did not fuse, by the value at which its search began.
+struct Place {
+  std::string op_type;
+  Refusal refusal;
+};
+using Places = std::map<std::string, Place>;
+
 /// One rule over the whole graph, from its end: what a place takes is not taken twice.
 class Application {
  public:
   explicit Application(onnx::Graph& graph) : graph_(graph) {}
 
-  void run(const Rule& rule, std::vector<Refusal>& refused) {
+  void run(const Rule& rule, Places& refused) {
     const View view(graph_);
     Names names(graph_);
     std::set<std::size_t> gone;
@@ -32,7 +39,8 @@ class Application {
         continue;
       if (found->failed.empty() && rule.check) found->failed = rule.check(*found, view);
       if (!found->failed.empty()) {
-        refused.push_back({graph_.nodes[i].name, found->failed});
+        const onnx::Node& node = graph_.nodes[i];
+        refused.insert_or_assign(node.outputs.front(), Place{node.op_type, {node.name, found->failed}});
         continue;
       }
       for (onnx::Node& node : rule.make(*found, view, names)) made.push_back(std::move(node));
@@ -46,6 +54,16 @@ class Application {
  private:
   onnx::Graph& graph_;
 };
+
+/// A place that a later rule took is no refusal.
+std::vector<Refusal> still_there(const onnx::Graph& graph, const Places& refused) {
+  std::vector<Refusal> out;
+  for (const auto& node : graph.nodes)
+    if (const auto found = refused.find(node.outputs.front());
+        found != refused.end() && found->second.op_type == node.op_type)
+      out.push_back(found->second.refusal);
+  return out;
+}
 
 void forget_values(onnx::Graph& graph) {
   std::set<std::string> made;
@@ -144,12 +162,14 @@ Result<Applied> apply(std::string_view id, onnx::Model model, std::optional<std:
   std::map<std::string, int> before;
   for (const auto& node : model.graph.nodes)
     if (node.domain == kDomain) ++before[node.op_type];
+  Places refused;
   if (id != "head-topk" || top_k)
-    for (const Rule& rule : rules_of(id, top_k)) Application(model.graph).run(rule, out.refused);
+    for (const Rule& rule : rules_of(id, top_k)) Application(model.graph).run(rule, refused);
   if (id == "head-topk") put_choice_among_outputs(model.graph);
   for (const auto& node : model.graph.nodes)
     if (node.domain == kDomain && before[node.op_type]-- <= 0) out.made.push_back(node.op_type);
   std::sort(out.made.begin(), out.made.end());
+  out.refused = still_there(model.graph, refused);
   forget_values(model.graph);
   add_functions(model);
   out.model = std::move(model);

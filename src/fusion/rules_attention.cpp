@@ -97,7 +97,7 @@ Rule rope_rule(bool past) {
   using Kind = onnx::Attribute::Kind;
   nodes.push_back(node("FlashAttention", {"rotated", "present_key", "present_value"}, {"mixed"},
                        {taken("scale", Kind::kFloat), taken("is_causal", Kind::kInt)}, kDomain));
-  out.pattern.outputs = {"present_key", "present_value", "mixed"};
+  out.pattern.outputs = {"rotated", "present_key", "present_value", "mixed"};
   out.pattern.kept = {"mixed"};
   out.check = [](const Match& match, const View& view) -> std::string_view {
     for (const char* name : {"query", "key", "value"}) {
