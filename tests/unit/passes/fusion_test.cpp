@@ -76,7 +76,9 @@ TEST_P(Families, AnswerTheSameFused) {
       ASSERT_TRUE(after.ok()) << after.error().message;
       const auto proof = prove(raw, feeds, *before, *after);
       ASSERT_TRUE(proof.ok()) << proof.error().message;
-      EXPECT_TRUE(proof->identical()) << proof->worst_nmse();
+      // The executor sums experts in another order when it groups them itself; all else is the same operators.
+      EXPECT_LE(proof->worst_nmse(), 1e-12);
+      if (counts(raw)["TopK"] == 0) EXPECT_TRUE(proof->identical());
       EXPECT_EQ(counts(fused)["calkit.fused:FlashAttention"], counts(raw)["Attention"]);
     }
 }
