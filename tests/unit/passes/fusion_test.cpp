@@ -78,7 +78,7 @@ TEST_P(Families, AnswerTheSameFused) {
       ASSERT_TRUE(proof.ok()) << proof.error().message;
       // The executor sums experts in another order when it groups them itself; all else is the same operators.
       EXPECT_LE(proof->worst_nmse(), 1e-12);
-      if (counts(raw)["TopK"] == 0) EXPECT_TRUE(proof->identical());
+      EXPECT_TRUE(proof->identical() || counts(raw)["TopK"] > 0);
       EXPECT_EQ(counts(fused)["calkit.fused:FlashAttention"], counts(raw)["Attention"]);
     }
 }
