@@ -16,6 +16,21 @@ std::vector<Rule> rules_of(std::string_view id, std::optional<std::int64_t> top_
   return head_rules(top_k.value_or(0));
 }
 
+/// Values that a node moves through memory.
+void add_traffic(const onnx::Node& node, const View& view, std::vector<std::string>& out) {
+  for (const char* view_op : {"Reshape", "Unsqueeze", "Squeeze", "Shape", "Constant", "Identity", "Dispatch"})
+    if (node.op_type == view_op) return;
+  const bool turns_weight = node.op_type == "Transpose" && view.initializer(node.inputs[0]) != nullptr;
+  if (turns_weight) return;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool table = i == 0 && node.op_type == "Gather" && node.domain.empty();
+    const std::string& name = table ? node.outputs[0] : node.inputs[i];
+    if (!name.empty()) out.push_back(name);
+  }
+  for (const std::string& name : node.outputs)
+    if (!name.empty()) out.push_back(name);
+}
+
 /// Where a rule did not fuse, by the value at which its search began.
 struct Place {
   std::string op_type;
@@ -28,7 +43,7 @@ class Application {
  public:
   explicit Application(onnx::Graph& graph) : graph_(graph) {}
 
-  void run(const Rule& rule, Places& refused) {
+  void run(const Rule& rule, std::vector<Site>& sites, Places& refused) {
     const View view(graph_);
     Names names(graph_);
     std::set<std::size_t> gone;
@@ -43,7 +58,14 @@ class Application {
         refused.insert_or_assign(node.outputs.front(), Place{node.op_type, {node.name, found->failed}});
         continue;
       }
-      for (onnx::Node& node : rule.make(*found, view, names)) made.push_back(std::move(node));
+      Site site;
+      for (const std::size_t taken : found->gone) add_traffic(graph_.nodes[taken], view, site.before);
+      for (onnx::Node& node : rule.make(*found, view, names)) {
+        add_traffic(node, view, site.after);
+        if (node.domain == kDomain) site.kernels.push_back(node.op_type);
+        made.push_back(std::move(node));
+      }
+      sites.push_back(std::move(site));
       gone.insert(found->gone.begin(), found->gone.end());
     }
     std::size_t at = 0;
@@ -159,16 +181,10 @@ Result<Applied> apply(std::string_view id, onnx::Model model, std::optional<std:
                        fmt::format("{} and later", kOpset),
                        fmt::format("convert it first: calkit onnx-normalize GRAPH --opset {} --out DIR", kOpset));
   Applied out;
-  std::map<std::string, int> before;
-  for (const auto& node : model.graph.nodes)
-    if (node.domain == kDomain) ++before[node.op_type];
   Places refused;
   if (id != "head-topk" || top_k)
-    for (const Rule& rule : rules_of(id, top_k)) Application(model.graph).run(rule, refused);
+    for (const Rule& rule : rules_of(id, top_k)) Application(model.graph).run(rule, out.sites, refused);
   if (id == "head-topk") put_choice_among_outputs(model.graph);
-  for (const auto& node : model.graph.nodes)
-    if (node.domain == kDomain && before[node.op_type]-- <= 0) out.made.push_back(node.op_type);
-  std::sort(out.made.begin(), out.made.end());
   out.refused = still_there(model.graph, refused);
   forget_values(model.graph);
   add_functions(model);

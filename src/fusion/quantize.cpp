@@ -124,7 +124,7 @@ bool feeds_choice(const View& view, const std::string& value, int steps = 4) {
   return false;
 }
 
-struct Site {
+struct Projection {
   std::string x, weight, y;
 };
 
@@ -142,7 +142,7 @@ std::string_view refusal(const Match& found, const View& view) {
 
 Result<Quantized> quantize_projections(onnx::Model model) {
   Quantized out;
-  std::vector<Site> sites;
+  std::vector<Projection> sites;
   std::map<std::string, onnx::ElementType> types;
   std::set<std::size_t> gone;
   {
@@ -164,7 +164,7 @@ Result<Quantized> quantize_projections(onnx::Model model) {
   std::erase_if(model.graph.nodes, [&](const onnx::Node&) { return gone.contains(at++); });
   Inliner inliner(model.graph);
   std::set<std::string> tokens, weights;
-  for (const Site& site : sites) {
+  for (const Projection& site : sites) {
     const std::string prefix = site.x + "/w8a8/";
     if (tokens.insert(site.x).second)
       inliner.put("QuantizePerToken", {{"x", site.x}, {"q", prefix + "q"}, {"scale", prefix + "scale"}}, prefix,

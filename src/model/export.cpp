@@ -31,28 +31,9 @@ Result<NamedDigest> digest_of(const std::filesystem::path& dir, const std::strin
 }
 
 // A graph that our own recipe made and ONNX refuses is our defect, not the user's.
-Status check_own_graph(const std::filesystem::path& path) {
-  Status status = onnx::check_file(path, true);
+Status own_graph(Status status) {
   if (status.ok()) return status;
   return Error{ErrorKind::kInternal, "ONNX's checker refuses the exported graph: " + status.error().message};
-}
-
-/// Without the file of the weights the checker has nothing to look at: it gets a twin that takes them as inputs.
-Status check_structure(const onnx::Model& model, const std::filesystem::path& folder) {
-  onnx::Model twin = model;
-  std::erase_if(twin.graph.initializers, [&](const onnx::Initializer& tensor) {
-    if (tensor.data) return false;
-    onnx::ValueInfo input{tensor.name, tensor.type, std::vector<onnx::Dim>()};
-    for (const std::int64_t extent : tensor.dims) input.shape->push_back(onnx::Dim::of(extent));
-    twin.graph.inputs.push_back(std::move(input));
-    return true;
-  });
-  const std::filesystem::path path = folder / "check.onnx";
-  CALKIT_CHECK_OK(onnx::save(twin, path, {}));
-  const Status status = check_own_graph(path);
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
-  return status;
 }
 
 struct Source {
@@ -104,7 +85,8 @@ class Writer {
     else
       CALKIT_CHECK_OK(attach_places(model, source_, places_));
     CALKIT_CHECK_OK(onnx::save(model, folder_ / name, options_), fmt::format("writing {}", name));
-    CALKIT_CHECK_OK(source_.weights != nullptr ? check_own_graph(folder_ / name) : check_structure(model, folder_));
+    CALKIT_CHECK_OK(own_graph(source_.weights != nullptr ? onnx::check_file(folder_ / name, true)
+                                                         : onnx::check_structure(model, folder_)));
     return model;
   }
   /// Bytes up to the end of the last tensor.

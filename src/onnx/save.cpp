@@ -142,4 +142,21 @@ Status check_file(const std::filesystem::path& path, bool full) {
   }
 }
 
+Status check_structure(const Model& model, const std::filesystem::path& folder) {
+  Model twin = model;
+  std::erase_if(twin.graph.initializers, [&](const Initializer& tensor) {
+    if (tensor.data) return false;
+    ValueInfo input{tensor.name, tensor.type, std::vector<Dim>()};
+    for (const std::int64_t extent : tensor.dims) input.shape->push_back(Dim::of(extent));
+    twin.graph.inputs.push_back(std::move(input));
+    return true;
+  });
+  const std::filesystem::path path = folder / "check.onnx";
+  Status status = save(twin, path, {});
+  if (status.ok()) status = check_file(path, true);
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return status;
+}
+
 }  // namespace calkit::onnx

@@ -12,13 +12,13 @@
 #include "calkit/base/process.h"
 #include "calkit/onnx/io.h"
 #include "feeds.h"
+#include "files.h"
 #include "prove.h"
 
 namespace calkit::passes {
 namespace {
 
 constexpr double kHalfLimit = 1e-5;  // of outputs in 16 bits
-constexpr const char* kContract = "contract.json";
 
 /// One graph on its way.
 struct Work {
@@ -160,36 +160,6 @@ class Normalizer {
   std::vector<PromptTokens> prompts_;
 };
 
-/// The graphs of a source: one file, or the two of an export.
-Result<std::vector<Work>> open_source(const std::filesystem::path& source) {
-  std::vector<Work> out;
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(source, ignored)) {
-    out.resize(1);
-    out[0].file = source;
-    out[0].name = source.stem().string();
-    return out;
-  }
-  for (const char* name : {"prefill", "decode"}) {
-    Work work;
-    work.name = name;
-    work.file = source / (std::string(name) + ".onnx");
-    if (!std::filesystem::exists(work.file, ignored) || !std::filesystem::exists(source / kContract, ignored))
-      return input_error(source.string(), "IN", "a folder without contract.json, prefill.onnx and decode.onnx",
-                         "an ONNX file, or the folder of an export", "name the graph's file itself");
-    out.push_back(std::move(work));
-  }
-  return out;
-}
-
-Status check_target(const std::filesystem::path& out) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(out, ignored) || std::filesystem::is_empty(out, ignored)) return {};
-  if (std::filesystem::exists(out / "passes.json", ignored)) return {};
-  return input_error(out.string(), "--out", "a folder with other files in it",
-                     "a new folder or an earlier one of this command", "choose another folder or empty this one");
-}
-
 /// The files of the raw graphs, as they are: graphs, external data, the contract.
 Status copy_raw(const std::vector<Work>& works, const std::filesystem::path& to) {
   std::set<std::filesystem::path> files;
@@ -214,38 +184,19 @@ Status copy_raw(const std::vector<Work>& works, const std::filesystem::path& to)
   return {};
 }
 
-/// Ranges of the first graph's weights that the second has, too: the same bytes of the same raw file.
-std::map<std::string, onnx::ExternalRange> common(const std::map<std::string, onnx::ExternalRange>& placed,
-                                                  const onnx::Model& first, const onnx::Model& second) {
-  std::map<std::string, onnx::ExternalRange> out;
-  std::map<std::string, const onnx::Initializer*> known;
-  for (const auto& tensor : first.graph.initializers) known[tensor.name] = &tensor;
-  for (const auto& tensor : second.graph.initializers) {
-    const auto twin = known.find(tensor.name);
-    if (twin == known.end() || tensor.location.empty() || !placed.contains(tensor.name)) continue;
-    if (twin->second->location == tensor.location && twin->second->offset == tensor.offset &&
-        twin->second->length == tensor.length && twin->second->type == tensor.type)
-      out[tensor.name] = placed.at(tensor.name);
-  }
-  return out;
-}
-
 Status write_graphs(std::vector<Work>& works, const std::filesystem::path& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder / "raw", failed);
   std::filesystem::create_directories(folder / "normalized", failed);
   CALKIT_CHECK_OK(copy_raw(works, folder / "raw"));
-  std::map<std::string, onnx::ExternalRange> placed;
+  std::vector<GraphFile> files;
   for (Work& work : works) {
-    onnx::SaveOptions save;
-    save.external_name = "weights.bin";
-    if (&work != &works.front()) placed = common(placed, works.front().now, work.now);
-    save.shared = &placed;
-    if (&work != &works.front() && placed.empty()) save.external_name = work.name + ".weights.bin";
     work.report.raw = "raw/" + work.file.filename().string();
     work.report.normalized = "normalized/" + work.name + ".onnx";
-    CALKIT_CHECK_OK(onnx::save(work.now, folder / work.report.normalized, save));
-    CALKIT_CHECK_OK(onnx::check_file(folder / work.report.normalized, true), "checking the normalised graph");
+    files.push_back({work.name, &work.now});
+  }
+  CALKIT_CHECK_OK(write_pair(files, folder / "normalized"));
+  for (Work& work : works) {
     CALKIT_TRY(const FileDigest raw, hash_file(folder / work.report.raw));
     CALKIT_TRY(const FileDigest normalized, hash_file(folder / work.report.normalized));
     work.report.raw_sha256 = raw.sha256;
@@ -266,8 +217,10 @@ bool Report::passed() const {
 
 Result<Report> normalize(const std::filesystem::path& source, const std::filesystem::path& out,
                          const Options& options) {
-  CALKIT_CHECK_OK(check_target(out));
-  CALKIT_TRY(auto works, open_source(source));
+  CALKIT_CHECK_OK(check_target(out, "passes.json"));
+  CALKIT_TRY(const auto sources, graphs_of(source));
+  std::vector<Work> works(sources.size());
+  for (std::size_t i = 0; i < works.size(); ++i) works[i].name = sources[i].stem().string(), works[i].file = sources[i];
   Report report;
   Normalizer normalizer(options, report);
   for (Work& work : works) {

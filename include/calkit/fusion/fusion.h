@@ -51,9 +51,16 @@ struct Refusal {
   std::string_view precondition;  ///< the first that does not hold
 };
 
+/// A place that was fused. Values that go through memory are named once for each time they are written or read; views
+/// and weights that are only turned are left out, and of a table that rows are gathered from the rows are named.
+struct Site {
+  std::vector<std::string> kernels;  ///< operators put in
+  std::vector<std::string> before, after;
+};
+
 struct Applied {
   onnx::Model model;
-  std::vector<std::string> made;  ///< operators put in, one entry each, in the order of the graph
+  std::vector<Site> sites;
   std::vector<Refusal> refused;
 };
 /// @param id of the catalogue. @param top_k of head-topk, which needs it; others ignore it. Nodes of the model that

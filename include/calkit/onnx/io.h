@@ -69,6 +69,10 @@ Status save(const Model& model, const std::filesystem::path& path, const SaveOpt
 /// ONNX's own checker on a file (so that external data is found), with full shape inference when `full`.
 Status check_file(const std::filesystem::path& path, bool full);
 
+/// The same of a graph whose weights have no data: the checker gets a twin that takes them as inputs. @param folder
+/// where the twin is written for a moment.
+Status check_structure(const Model& model, const std::filesystem::path& folder);
+
 /// The same model in another version of ai.onnx, by ONNX's own converter; weights are carried along, not copied.
 /// kInput where the converter cannot.
 Result<Model> convert_opset(const Model& model, std::int64_t version);
