@@ -22,6 +22,11 @@ void add_traffic(const onnx::Node& node, const View& view, std::vector<std::stri
     if (node.op_type == view_op) return;
   const bool turns_weight = node.op_type == "Transpose" && view.initializer(node.inputs[0]) != nullptr;
   if (turns_weight) return;
+  if (node.op_type == "RopeScatterPast") {  // new rows are written where they belong, the past stays where it is
+    for (const std::size_t i : {0, 1, 2, 3, 4, 1, 2}) out.push_back(node.inputs[i]);
+    out.push_back(node.outputs[0]);
+    return;
+  }
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool table = i == 0 && node.op_type == "Gather" && node.domain.empty();
     const std::string& name = table ? node.outputs[0] : node.inputs[i];
@@ -53,6 +58,7 @@ class Application {
       if (!found || std::any_of(found->gone.begin(), found->gone.end(), [&](auto n) { return gone.contains(n); }))
         continue;
       if (found->failed.empty() && rule.check) found->failed = rule.check(*found, view);
+      if (found->failed == kElsewhere) continue;
       if (!found->failed.empty()) {
         const onnx::Node& node = graph_.nodes[i];
         refused.insert_or_assign(node.outputs.front(), Place{node.op_type, {node.name, found->failed}});
@@ -167,13 +173,17 @@ Rule rule_of(std::string_view kernel, std::function<std::string_view(const Match
   return out;
 }
 
-Result<Applied> apply(std::string_view id, onnx::Model model, std::optional<std::int64_t> top_k) {
-  const auto& known = catalogue();
-  if (std::none_of(known.begin(), known.end(), [&](const Fusion& fusion) { return fusion.id == id; })) {
-    std::string ids;
-    for (const Fusion& fusion : known) ids += (ids.empty() ? "" : ", ") + std::string(fusion.id);
-    return Error(ErrorKind::kUsage, fmt::format("there is no fusion '{}'; there are: {}", id, ids));
+Status check_id(std::string_view id) {
+  std::string ids;
+  for (const Fusion& fusion : catalogue()) {
+    if (fusion.id == id) return {};
+    ids += (ids.empty() ? "" : ", ") + std::string(fusion.id);
   }
+  return Error(ErrorKind::kUsage, fmt::format("there is no fusion '{}'; there are: {}", id, ids));
+}
+
+Result<Applied> apply(std::string_view id, onnx::Model model, std::optional<std::int64_t> top_k) {
+  CALKIT_CHECK_OK(check_id(id));
   const auto opset = model.opsets.find("");
   if (opset == model.opsets.end() || opset->second < kOpset)
     return input_error("graph", "/opset_import",

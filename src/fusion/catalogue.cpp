@@ -157,9 +157,7 @@ Fusion head() {
   out.title = "The head with its choice: the k best tokens instead of all logits";
   out.kernels = {"LinearTopK", "QuantizedLinearTopK"};
   out.pattern = "a projection whose result is an output of the graph";
-  out.preconditions = {kReaders,
-                       {"head", "the product is an output of the graph"},
-                       {"vocabulary", "k is at most the number of rows of the weight"}};
+  out.preconditions = {kReaders, {"vocabulary", "k is at most the number of rows of the weight"}};
   out.shapes = "x [B, H], w [V, H], 1 <= k <= V";
   out.dtypes = kFloats;
   out.bound_f32 = kRounding32;

@@ -21,10 +21,12 @@ struct Options {
   std::optional<std::int64_t> top_k;
 };
 
+constexpr std::string_view kElsewhere = "-";
+
 /// One pattern, what else has to hold, and the nodes that take its place.
 struct Rule {
   Pattern pattern;
-  /// The first precondition that does not hold; empty: all do.
+  /// The first precondition that does not hold; empty: all do; kElsewhere: this is no place for the fusion at all.
   std::function<std::string_view(const Match&, const View&)> check;
   std::function<std::vector<onnx::Node>(const Match&, const View&, Names&)> make;
 };

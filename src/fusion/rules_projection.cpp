@@ -121,7 +121,7 @@ Rule head_rule(bool quantized, std::int64_t k) {
                                  : fused("Linear", {"x", "w"}, {"y"})};
   out.pattern.outputs = {"y"};
   out.check = [k](const Match& match, const View& view) -> std::string_view {
-    if (!view.is_output(match.value("y"))) return "head";
+    if (!view.is_output(match.value("y"))) return kElsewhere;
     if (!view.readers(match.value("y")).empty()) return "readers";
     const auto* w = view.initializer(match.value("w"));
     return w != nullptr && w->dims.size() == 2 && k <= w->dims[0] ? "" : "vocabulary";

@@ -148,6 +148,41 @@ Result<Outcome> change_opset(onnx::Model model, std::int64_t version) {
   return out;
 }
 
+namespace {
+
+/// ONNX's inference gives up on Reshape to [-1, N]. Where the operand's last extent is N, the first one is the product
+/// of the others: [B, S, N] becomes [B*S, N].
+bool name_merged_axes(onnx::Graph& graph) {
+  std::map<std::string, std::vector<onnx::Dim>> shapes;
+  for (const auto* list : {&graph.inputs, &graph.value_info})
+    for (const auto& value : *list)
+      if (value.shape) shapes[value.name] = *value.shape;
+  std::map<std::string, std::string> merged;
+  for (const onnx::Node& node : graph.nodes) {
+    if (node.op_type != "Reshape" || !node.domain.empty() || node.inputs.size() != 2) continue;
+    const auto from = shapes.find(node.inputs[0]), to = shapes.find(node.outputs[0]);
+    if (from == shapes.end() || to == shapes.end() || to->second.size() != 2 || from->second.size() < 2) continue;
+    if (!std::holds_alternative<std::monostate>(to->second[0].value) ||
+        from->second.back().value != to->second[1].value)
+      continue;
+    std::string product;
+    for (std::size_t axis = 0; axis + 1 < from->second.size(); ++axis) {
+      const onnx::Dim& dim = from->second[axis];
+      if (dim.value == onnx::Dim::of(1).value) continue;
+      const bool simple =
+          !std::holds_alternative<std::monostate>(dim.value) && dim.text().find_first_of("+-*/ ") == std::string::npos;
+      product += simple ? (product.empty() ? "" : "*") + dim.text() : "?";
+    }
+    if (!product.empty() && product.find('?') == std::string::npos) merged[node.outputs[0]] = product;
+  }
+  for (auto& value : graph.value_info)
+    if (const auto found = merged.find(value.name); found != merged.end())
+      (*value.shape)[0] = onnx::Dim::symbol(found->second);
+  return !merged.empty();
+}
+
+}  // namespace
+
 Result<Outcome> infer(onnx::Model model) {
   std::map<std::string, std::string> before;
   const auto text = [](const onnx::ValueInfo& value) {
@@ -159,6 +194,9 @@ Result<Outcome> infer(onnx::Model model) {
   for (const auto& value : model.graph.value_info) before[value.name] = text(value);
   Outcome out;
   CALKIT_TRY(out.model, onnx::infer_shapes(model));
+  if (name_merged_axes(out.model.graph)) {
+    CALKIT_TRY(out.model, onnx::infer_shapes(out.model));
+  }
   std::uint64_t fresh = 0;
   for (const auto& value : out.model.graph.value_info) {
     const auto known = before.find(value.name);

@@ -7,6 +7,7 @@ void add_freeze_baseline(CLI::App& root);
 void add_onnx_export(CLI::App& root);
 void add_onnx_contract(CLI::App& root);
 void add_onnx_normalize(CLI::App& root);
+void add_onnx_fuse(CLI::App& root);
 void add_onnx_inventory(CLI::App& root);
 void add_pack(CLI::App& root);
 void add_calbin_lint(CLI::App& root);
@@ -25,6 +26,7 @@ const std::vector<Registration>& registrations() {
       {"onnx-export", add_onnx_export},
       {"onnx-contract", add_onnx_contract},
       {"onnx-normalize", add_onnx_normalize},
+      {"onnx-fuse", add_onnx_fuse},
       {"onnx-inventory", add_onnx_inventory},
       {"pack", add_pack},
       {"manifest", add_manifest},

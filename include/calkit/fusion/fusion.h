@@ -44,6 +44,7 @@ struct Fusion {
 };
 /// In the order in which they are applied.
 const std::vector<Fusion>& catalogue();
+Status check_id(std::string_view id);  ///< kUsage: no such fusion
 
 /// A place where a fusion looked and did not fuse.
 struct Refusal {
