@@ -8,7 +8,6 @@ constexpr Precondition kConstants{"constants", "every constant of the pattern ha
 constexpr Precondition kOperands{"operands", "where the pattern reads one value in several places, it is one value"};
 constexpr Precondition kReaders{"readers",
                                 "what disappears is no output of the graph and read by nothing outside the pattern"};
-constexpr Precondition kRank{"rank", "query, key and value have four axes"};
 
 constexpr std::string_view kFloats = "F32, BF16";
 constexpr double kExact = 0, kRounding32 = 1e-12, kRounding16 = 1e-5;
@@ -23,7 +22,6 @@ Fusion flash_attention() {
       "own";
   out.preconditions = {kAttributes,
                        kReaders,
-                       kRank,
                        {"merged-heads", "the Reshape keeps batch and tokens and merges exactly heads and their width"},
                        {"mask", "with a past there is no causal mask: every new token sees every key"}};
   out.shapes = "query [B, H, S, D], key and value [B, KVH, T, D], KVH divides H; any B, S, T";
@@ -47,11 +45,7 @@ Fusion rope_scatter() {
       "Transpose and RotaryEmbedding of query and key, Transpose of value, Concat with the past where there is one, "
       "all "
       "read by one FlashAttention";
-  out.preconditions = {kAttributes,
-                       kOperands,
-                       kReaders,
-                       kRank,
-                       {"tables", "cosines and sines have a row for each token: [B, S, D/2], no positions to look up"}};
+  out.preconditions = {kAttributes, kOperands, kReaders};
   out.shapes = "query [B, S, H, D], key and value [B, S, KVH, D], D even; past [B, KVH, P, D]";
   out.dtypes = kFloats;
   out.bound_f32 = kExact;

@@ -44,10 +44,6 @@ bool merges_heads(const Match& match, const View& view) {
 }
 
 std::string_view check_attention(const Match& match, const View& view, bool past) {
-  for (const char* name : {"query", "key", "value"}) {
-    const auto shape = view.shape(match.value(name));
-    if (!shape || shape->size() != 4) return "rank";
-  }
   if (!merges_heads(match, view)) return "merged-heads";
   if (past && match.attributes.at("is_causal").i != 0) return "mask";
   return "";
@@ -99,15 +95,6 @@ Rule rope_rule(bool past) {
                        {taken("scale", Kind::kFloat), taken("is_causal", Kind::kInt)}, kDomain));
   out.pattern.outputs = {"rotated", "present_key", "present_value", "mixed"};
   out.pattern.kept = {"mixed"};
-  out.check = [](const Match& match, const View& view) -> std::string_view {
-    for (const char* name : {"query", "key", "value"}) {
-      const auto shape = view.shape(match.value(name));
-      if (!shape || shape->size() != 4) return "rank";
-    }
-    // Rows of the tables for each token: [B, S, D/2], no positions to look up.
-    const auto table = view.shape(match.value("cos"));
-    return table && table->size() == 3 ? "" : "tables";
-  };
   out.make = [past](const Match& match, const View&, Names&) {
     return std::vector{call(match, past ? "RopeScatterPast" : "RopeScatter")};
   };

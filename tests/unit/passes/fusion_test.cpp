@@ -2,44 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "calkit/fusion/fusion.h"
-#include "calkit/hf/checkpoint.h"
-#include "calkit/hf/spec.h"
-#include "calkit/model/graph.h"
-#include "calkit/passes/normalize.h"
+#include "fusion_graphs.h"
 #include "passes/feeds.h"
 #include "passes/prove.h"
 
 namespace calkit::passes {
 namespace {
-
-namespace fs = std::filesystem;
-
-onnx::Model graph_of(const std::string& name, model::Phase phase, DType dtype) {
-  const fs::path dir = fs::path(CALKIT_TEST_DATA) / "models" / name;
-  const auto spec = hf::read_spec(dir);
-  EXPECT_TRUE(spec.ok()) << spec.error().message;
-  const auto weights = hf::Checkpoint::open(dir);
-  EXPECT_TRUE(weights.ok());
-  auto graph = model::build_graph(*spec, *weights, phase, dtype);
-  EXPECT_TRUE(graph.ok());
-  return std::move(*graph);
-}
-
-onnx::Model ready(onnx::Model model) {
-  auto shaped = infer(std::move(model));
-  EXPECT_TRUE(shaped.ok()) << shaped.error().message;
-  return put_in_order(std::move(shaped->model)).model;
-}
-
-std::map<std::string, int> counts(const onnx::Model& model) {
-  std::map<std::string, int> out;
-  for (const auto& node : model.graph.nodes)
-    ++out[node.domain.empty() ? node.op_type : node.domain + ":" + node.op_type];
-  return out;
-}
 
 onnx::Model fuse_all(onnx::Model model) {
   model = ready(std::move(model));
@@ -57,13 +25,9 @@ class Families : public testing::TestWithParam<const char*> {};
 
 TEST_P(Families, AnswerTheSameFused) {
   for (const auto phase : {model::Phase::kPrefill, model::Phase::kDecode})
-    for (const bool quantized : {false, true}) {
-      onnx::Model raw = graph_of(GetParam(), phase, DType::kF32);
-      if (quantized) {
-        auto made = fusion::quantize_projections(ready(std::move(raw)));
-        ASSERT_TRUE(made.ok()) << made.error().message;
-        raw = remove_dead_code(ready(std::move(made->model))).model;
-      }
+    for (const bool w8a8 : {false, true}) {
+      onnx::Model raw = graph_of(GetParam(), phase);
+      if (w8a8) raw = quantized(std::move(raw));
       const onnx::Model fused = fuse_all(raw);
       std::vector<Feed> feeds;
       for (const auto& prompt : drawn_prompts(2, vocabulary(raw))) {
