@@ -42,28 +42,34 @@ std::string_view check_norm(const Match& match, const View& view) {
   return x->back().value == onnx::Dim::of(weight->dims[0]).value ? "" : "norm-weight";
 }
 
-/// y = weight * (x * (1 / sqrt(mean(x^2) + epsilon))), as exporters before opset 23 spell it.
-Rule spelt_out_norm(bool reciprocal) {
+/// y = weight * (x * (1 / sqrt(mean(x^2) + epsilon))), as exporters before opset 23 spell it; 16-bit types are widened
+/// for the norm and rounded before the weight.
+enum class Inverse { kReciprocal, kOneOver, kDivision };
+Rule spelt_out_norm(Inverse inverse) {
   Rule out;
   auto& nodes = out.pattern.nodes;
-  nodes = {node("Pow", {"x", "=two"}, {"square"}),
+  onnx::Attribute type = attr("to", std::int64_t{1});
+  nodes = {node("Cast", {"x"}, {"wide"}, {type}),
+           node("Pow", {"wide", "=two"}, {"square"}),
            node("Constant", {}, {"last"}, {attr("value_ints", std::vector<std::int64_t>{-1})}),
            node("ReduceMean", {"square", "last"}, {"mean"}, {attr("keepdims", std::int64_t{1})}),
-           node("Add", {"mean", "=epsilon"}, {"sum"}), node("Sqrt", {"sum"}, {"root"})};
-  if (reciprocal) {
-    nodes.push_back(node("Reciprocal", {"root"}, {"factor"}));
-    nodes.push_back(node("Mul", {"x", "factor"}, {"normal"}));
-  } else {
-    nodes.push_back(node("Div", {"x", "root"}, {"normal"}));
-  }
-  nodes.push_back(node("Mul", {"normal", "weight"}, {"y"}));
+           node("Add", {"mean", "=epsilon"}, {"sum"}),
+           node("Sqrt", {"sum"}, {"root"})};
+  if (inverse == Inverse::kReciprocal) nodes.push_back(node("Reciprocal", {"root"}, {"factor"}));
+  if (inverse == Inverse::kOneOver) nodes.push_back(node("Div", {"=one", "root"}, {"factor"}));
+  nodes.push_back(inverse == Inverse::kDivision ? node("Div", {"wide", "root"}, {"normal"})
+                                                : node("Mul", {"wide", "factor"}, {"normal"}));
+  type.ref = "to";
+  nodes.push_back(node("Cast", {"normal"}, {"narrow"}, {type}));
+  nodes.push_back(node("Mul", {"narrow", "weight"}, {"y"}));
   out.pattern.outputs = {"y"};
   const auto number = [](const Match& match, const View& view, const char* name) -> std::optional<float> {
     const auto tensor = view.constant(match.value(name));
     if (!tensor || tensor->dtype() != DType::kF32 || tensor->elements() != 1) return std::nullopt;
     return tensor->data<float>()[0];
   };
-  out.check = [number](const Match& match, const View& view) -> std::string_view {
+  out.check = [number, inverse](const Match& match, const View& view) -> std::string_view {
+    if (inverse == Inverse::kOneOver && number(match, view, "=one") != 1.0f) return "constants";
     if (number(match, view, "=two") != 2.0f || !number(match, view, "=epsilon")) return "constants";
     return check_norm(match, view);
   };
@@ -138,8 +144,10 @@ Rule head_rule(bool quantized, std::int64_t k) {
 }  // namespace
 
 std::vector<Rule> projection_rules() {
-  std::vector<Rule> out = {rule_of("RmsNorm", check_norm), spelt_out_norm(true), spelt_out_norm(false),
-                           rule_of("QuantizePerToken")};
+  std::vector<Rule> out = {rule_of("RmsNorm", check_norm)};
+  for (const Inverse inverse : {Inverse::kReciprocal, Inverse::kOneOver, Inverse::kDivision})
+    out.push_back(spelt_out_norm(inverse));
+  out.push_back(rule_of("QuantizePerToken"));
   for (const char* kernel : {"QuantizedLinearAddAdd", "QuantizedLinearAdd", "QuantizedLinear"})
     out.push_back(linear_rule(kernel, true));
   for (const char* kernel : {"LinearAddAdd", "LinearAdd", "Linear"}) out.push_back(linear_rule(kernel, false));

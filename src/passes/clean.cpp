@@ -72,6 +72,15 @@ std::uint64_t drop_functions(onnx::Model& model) {
   });
 }
 
+void add_inner_outputs(const onnx::Graph& graph, std::set<std::string>& names) {
+  for (const onnx::Node& node : graph.nodes)
+    for (const auto& attribute : node.attributes)
+      for (const auto& inner : attribute.graphs) {
+        for (const auto& output : inner->outputs) names.insert(output.name);
+        add_inner_outputs(*inner, names);
+      }
+}
+
 void add_change(Outcome& out, const char* what, std::uint64_t count) {
   if (count > 0) out.changes.push_back({what, count});
 }
@@ -103,6 +112,34 @@ Outcome remove_dead_code(onnx::Model model) {
              }));
   add_change(out, "functions that nobody calls", drop_functions(out.model));
   if (!out.changes.empty()) drop_infos(graph);
+  return out;
+}
+
+Outcome remove_idle_nodes(onnx::Model model) {
+  Outcome out{std::move(model), {}};
+  onnx::Graph& graph = out.model.graph;
+  std::map<std::string, onnx::ElementType> types;
+  for (const auto* list : {&graph.inputs, &graph.value_info})
+    for (const auto& value : *list) types[value.name] = value.type;
+  for (const auto& tensor : graph.initializers) types[tensor.name] = tensor.type;
+  std::set<std::string> fixed;  // names that callers know, and what inner graphs hand out
+  for (const auto& output : graph.outputs) fixed.insert(output.name);
+  add_inner_outputs(graph, fixed);
+  std::map<std::string, std::string> renamed;
+  add_change(out, "nodes that change nothing", std::erase_if(graph.nodes, [&](const onnx::Node& node) {
+               if (!node.domain.empty() || node.inputs.size() != 1 || fixed.contains(node.outputs[0])) return false;
+               const auto type = types.find(node.inputs[0]);
+               const bool idle =
+                   node.op_type == "Identity" || (node.op_type == "Cast" && type != types.end() && type->second != 0 &&
+                                                  node.int_or("to", 0) == type->second);
+               if (!idle) return false;
+               const auto earlier = renamed.find(node.inputs[0]);
+               renamed[node.outputs[0]] = earlier == renamed.end() ? node.inputs[0] : earlier->second;
+               return true;
+             }));
+  if (renamed.empty()) return out;
+  rename_reads(graph, renamed);
+  drop_infos(graph);
   return out;
 }
 

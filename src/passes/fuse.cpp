@@ -92,6 +92,7 @@ class Fuser {
     work.report.raw_sha256 = digest.sha256;
     work.report.nodes_before = work.now.graph.nodes.size();
     CALKIT_TRY(work.now, ready(std::move(work.now)), work.file.string());
+    CALKIT_TRY(work.now, ready(remove_idle_nodes(std::move(work.now)).model));
     return work.runs ? choose_feeds(work) : Status{};
   }
 

@@ -99,6 +99,7 @@ class Normalizer {
     passes.emplace_back("same constants",
                         [](onnx::Model m) -> Result<Outcome> { return merge_constants(std::move(m)); });
     passes.emplace_back("shapes", [](onnx::Model m) { return infer(std::move(m)); });
+    passes.emplace_back("idle nodes", [](onnx::Model m) -> Result<Outcome> { return remove_idle_nodes(std::move(m)); });
     passes.emplace_back("order", [](onnx::Model m) -> Result<Outcome> { return put_in_order(std::move(m)); });
     for (const auto& [name, pass] : passes) {
       CALKIT_TRY(const bool holds, step(work, name, pass), fmt::format("{}, pass '{}'", work.file.string(), name));

@@ -13,18 +13,15 @@ import tempfile
 
 try:
     import jsonschema
-    import numpy as np
     import onnx
-    import onnxruntime
+    from onnx_runs import feeds, nmse, session
 except ImportError as problem:
     print(f"no verdict: {problem}; tools/peers/setup makes the environment", file=sys.stderr)
     sys.exit(3)
 
-TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(float)": np.float32, "tensor(float16)": np.float16}
 FOREIGN = {"micro-prefill-ts17": [None, 18, 21], "micro-prefill-dynamo23": [None], "micro-decode-external": [None, 21],
            "micro-decode-fp16": [None]}
 MODELS = ["qwen3-qknorm", "qwen3moe-e8k2"]
-PAST, TOKENS = 5, 7
 failures = 0
 
 
@@ -32,37 +29,6 @@ def report(passed, text):
     global failures
     failures += not passed
     print(("ok    " if passed else "FAIL  ") + text, flush=True)
-
-
-def session(path):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # what the file says, nothing else
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def feeds(run):
-    """One sequence: TOKENS of a prompt, or one token after PAST."""
-    draw = np.random.default_rng(7)
-    inputs = run.get_inputs()
-    past = PAST if any("past" in value.name for value in inputs) else 0
-    new = 1 if past else TOKENS
-    out = {}
-    for value in inputs:
-        name, kind = value.name, TYPES[value.type]
-        if "mask" in name:
-            out[name] = np.ones((1, past + new), kind)
-        elif "pos" in name:
-            out[name] = np.arange(past, past + new, dtype=kind)[None]
-        elif name == "last_index":
-            out[name] = np.array([new - 1], kind)
-        elif "ids" in name:
-            out[name] = draw.integers(0, 500, (1, new)).astype(kind)
-        else:
-            shape = [1] + [extent if isinstance(extent, int) else past for extent in value.shape[1:]]
-            out[name] = draw.standard_normal(shape).astype(kind)
-    return out
 
 
 def worst(raw, clean):
@@ -73,10 +39,7 @@ def worst(raw, clean):
         return float("inf")
     out = 0.0
     for a, b in zip(first.run(None, given), second.run(None, given)):
-        a, b = a.astype(np.float64), b.astype(np.float64)
-        if a.shape != b.shape or not np.isfinite(a).all() or not (a != 0).any():
-            return float("inf")
-        out = max(out, ((a - b) ** 2).sum() / (a ** 2).sum())
+        out = max(out, nmse(a, b))
     return out
 
 

@@ -38,6 +38,8 @@ Result<Outcome> change_opset(onnx::Model model, std::int64_t version);
 /// An order and node names that depend on the graph alone and not on how its file lists it: nodes as the outputs need
 /// them, initialisers in the order of their first use.
 Outcome put_in_order(onnx::Model model);
+/// Identity, and Cast to the type that a value has already, go away; the main graph's only.
+Outcome remove_idle_nodes(onnx::Model model);
 /// Shapes of all values, as far as ONNX's inference gets.
 Result<Outcome> infer(onnx::Model model);
 

@@ -108,6 +108,25 @@ TEST(Passes, SameConstantsBecomeOne) {
   EXPECT_THAT(out.model.graph.nodes[0].inputs, ElementsAre("a", "b"));
 }
 
+TEST(Passes, NodesThatChangeNothingGo) {
+  onnx::Model model = small();
+  onnx::Node cast = node("Cast", {"x"}, "same");
+  cast.attributes = {onnx::attr("to", std::int64_t{1})};
+  onnx::Node other = node("Cast", {"same"}, "wide");
+  other.attributes = {onnx::attr("to", std::int64_t{11})};
+  onnx::Node back = node("Cast", {"wide"}, "z");
+  back.attributes = {onnx::attr("to", std::int64_t{1})};
+  model.graph.nodes.insert(model.graph.nodes.begin(), {cast, other, node("Identity", {"same"}, "again"), back});
+  model.graph.nodes.push_back(node("Identity", {"again"}, "out"));
+  model.graph.outputs.push_back({"out", 1, model.graph.outputs[0].shape});
+  const Outcome done = remove_idle_nodes(model);
+  ASSERT_EQ(done.changes.size(), 1u);
+  EXPECT_EQ(done.changes[0].count, 2u) << "the cast to the same type and the identity behind it";
+  EXPECT_EQ(done.model.graph.nodes.back().inputs[0], "x");
+  EXPECT_EQ(done.model.graph.nodes.front().inputs[0], "x") << "the cast to another type stays";
+  EXPECT_TRUE(remove_idle_nodes(done.model).changes.empty());
+}
+
 TEST(Passes, WhatAnInnerGraphReadsStays) {
   const onnx::Model model = load(data("cases/onnx-inventory/O02/subgraphs.onnx"));
   std::set<std::string> before, after;
