@@ -1,56 +1,17 @@
 // Attention (opset 23) and calkit:CacheAttention: operands are checked here, attention_core.cpp computes.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstring>
 #include <optional>
 
 #include "attention_extras.h"
-#include "call.h"
+#include "attention_operands.h"
+#include "threaded_kernel.h"
 
 namespace calkit::exec {
 namespace {
 
 constexpr std::int64_t kMaxWindow = std::int64_t{1} << 40;
-
-struct Operand {
-  HeadView view;
-  std::size_t heads = 0, tokens = 0;
-};
-
-Result<Operand> read_operand(const Call& call, std::size_t index, const char* heads_attribute, const Tensor& like) {
-  CALKIT_TRY(const Tensor* tensor, call.input(index));
-  if (tensor->dtype() != DType::kF32 && tensor->dtype() != DType::kBF16)
-    return call.fault(index, tensor_text(*tensor), "f32 or bf16");
-  if (tensor->rank() != 3 && tensor->rank() != 4) return call.fault(index, tensor_text(*tensor), "rank 3 or 4");
-  if (tensor->dtype() != like.dtype() || tensor->rank() != like.rank() || tensor->dim(0) != like.dim(0))
-    return call.fault(index, tensor_text(*tensor), "the type, rank and batch of " + tensor_text(like));
-  Operand out;
-  if (tensor->rank() == 4) {
-    out.heads = static_cast<std::size_t>(tensor->dim(1));
-    out.tokens = static_cast<std::size_t>(tensor->dim(2));
-    out.view = HeadView::of_heads(*tensor);
-    return out;
-  }
-  const std::int64_t heads = call.node.int_or(heads_attribute, 0);
-  if (heads <= 0 || tensor->dim(2) % heads != 0)
-    return call.fault(fmt::format("{} {}", heads_attribute, heads), fmt::format("a divisor of {}", tensor->dim(2)));
-  out.heads = static_cast<std::size_t>(heads);
-  out.tokens = static_cast<std::size_t>(tensor->dim(1));
-  out.view = HeadView::of_merged(*tensor, out.heads);
-  return out;
-}
-
-Status check_heads(const Call& call, const Operand& q, const Operand& k, const Operand& v) {
-  if (k.heads == 0 || q.heads % k.heads != 0)
-    return call.fault(1, fmt::format("{} heads", k.heads), fmt::format("a divisor of the {} query heads", q.heads));
-  if (v.heads != k.heads || v.tokens != k.tokens)
-    return call.fault(2, fmt::format("{} heads, {} tokens", v.heads, v.tokens),
-                      fmt::format("{} heads, {} tokens as K has", k.heads, k.tokens));
-  if (k.view.width != q.view.width)
-    return call.fault(1, fmt::format("head size {}", k.view.width), fmt::format("{} as Q has", q.view.width));
-  return {};
-}
 
 // Copies `tokens` vectors of each head of one batch row, to token `first` and on.
 void copy_tokens(const HeadView& from, std::size_t heads, std::size_t tokens, const HeadView& to, std::size_t first,
@@ -107,10 +68,6 @@ Result<MaskView> read_mask(const Call& call, const AttentionCall& job, std::size
         fmt::format("a shape that broadcasts to [{}, {}, {}, {}]", job.batch, job.heads, job.queries, keys));
   mask.keys = static_cast<std::size_t>(tensor.dim(-1));
   return mask;
-}
-
-float scale_of(const Call& call, std::size_t width) {
-  return call.node.float_or("scale", static_cast<float>(1.0 / std::sqrt(static_cast<double>(width))));
 }
 
 Status run_attention(const Call& call, int threads) {
@@ -221,23 +178,6 @@ Status run_cache_attention(const Call& call, int threads) {
   return {};
 }
 
-template <Status (*kRun)(const Call&, int)>
-class AttentionKernel : public Kernel {
- public:
-  AttentionKernel(const onnx::Node& node, int threads) : node_(node), threads_(threads) {}
-  Status run(std::span<const Tensor* const> inputs, const OutputAllocator& out) override {
-    return kRun(Call{node_, inputs, out}, threads_);
-  }
-  static Result<std::unique_ptr<Kernel>> make(const onnx::Node& node, std::span<const Tensor* const>,
-                                              const KernelOptions& options) {
-    return std::unique_ptr<Kernel>(new AttentionKernel(node, options.threads));
-  }
-
- private:
-  onnx::Node node_;
-  int threads_;
-};
-
 }  // namespace
 
 void register_attention(Registry& registry) {
@@ -246,7 +186,7 @@ void register_attention(Registry& registry) {
       .max_inputs = 7,
       .attributes = {"is_causal=i", "kv_num_heads=i", "q_num_heads=i", "scale=f", "softcap=f", "softmax_precision=i",
                      "qk_matmul_output_mode=i", "left_window_size=i>=25", "right_window_size=i>=25"},
-      .factory = &AttentionKernel<&run_attention>::make,
+      .factory = &ThreadedKernel<&run_attention>::make,
       .types = kFloat16Types,
       .native = kLinearTypes,
       .same = 0b110111,
@@ -255,7 +195,7 @@ void register_attention(Registry& registry) {
   registry["calkit:CacheAttention"] = {.min_inputs = 6,
                                        .max_inputs = 6,
                                        .attributes = {"scale=f"},
-                                       .factory = &AttentionKernel<&run_cache_attention>::make,
+                                       .factory = &ThreadedKernel<&run_cache_attention>::make,
                                        .types = kLinearTypes,
                                        .native = kLinearTypes};
 }

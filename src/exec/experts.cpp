@@ -7,7 +7,7 @@
 
 #include "activation.h"
 #include "elementwise.h"
-#include "linear.h"
+#include "linear_call.h"
 
 namespace calkit::exec {
 namespace {
@@ -144,9 +144,7 @@ Result<std::shared_ptr<const Linear>> weights_of(const onnx::Node& node, std::sp
                                                  std::size_t index, const KernelOptions& options) {
   if (constants[index] == nullptr)
     return input_error("graph", fmt::format("{}: input {}", node_label(node), index), "a computed value", "a constant");
-  if (options.linear_cache) return options.linear_cache->get(*constants[index], options.threads);
-  CALKIT_TRY(std::shared_ptr<const Linear> made, Linear::create(*constants[index], options.threads));
-  return made;
+  return linear_of(node, *constants[index], options);
 }
 
 Result<std::unique_ptr<Kernel>> make_experts(const onnx::Node& node, std::span<const Tensor* const> constants,
@@ -157,9 +155,9 @@ Result<std::unique_ptr<Kernel>> make_experts(const onnx::Node& node, std::span<c
   std::vector<Expert> experts;
   for (std::size_t i = kFirstWeight; i < node.inputs.size(); i += 3) {
     Expert made;
-    CALKIT_TRY(made.gate, weights_of(node, constants, i, options), node_label(node));
-    CALKIT_TRY(made.up, weights_of(node, constants, i + 1, options), node_label(node));
-    CALKIT_TRY(made.down, weights_of(node, constants, i + 2, options), node_label(node));
+    CALKIT_TRY(made.gate, weights_of(node, constants, i, options));
+    CALKIT_TRY(made.up, weights_of(node, constants, i + 1, options));
+    CALKIT_TRY(made.down, weights_of(node, constants, i + 2, options));
     const Linear& like = experts.empty() ? *made.gate : *experts.front().gate;
     const auto fits = [&](const Linear& linear, bool turned) {
       return linear.dtype() == like.dtype() && linear.outputs() == (turned ? like.inputs() : like.outputs()) &&

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "call.h"
+#include "fused_functions.h"
 
 namespace calkit::exec {
 namespace {
@@ -36,9 +37,10 @@ const onnx::Attribute* find(const std::vector<onnx::Attribute>& attributes, cons
 
 class Inliner {
  public:
-  explicit Inliner(const onnx::Model& model) {
+  Inliner(const onnx::Model& model, bool all) {
     for (const auto& function : model.functions)
-      functions_[{function.domain == "ai.onnx" ? "" : function.domain, function.name}] = &function;
+      if (all || !has_fused_kernel(function))
+        functions_[{function.domain == "ai.onnx" ? "" : function.domain, function.name}] = &function;
   }
 
   Status graph(onnx::Graph& graph, int depth) {
@@ -133,9 +135,9 @@ class Inliner {
 
 }  // namespace
 
-Status inline_functions(onnx::Model& model) {
+Status inline_functions(onnx::Model& model, bool all) {
   if (model.functions.empty()) return {};
-  Inliner inliner(model);
+  Inliner inliner(model, all);
   CALKIT_CHECK_OK(inliner.graph(model.graph, 0));
   for (const auto& function : model.functions)
     for (const auto& [domain, version] : function.opsets) model.opsets.emplace(domain, version);

@@ -6,6 +6,7 @@ namespace calkit::exec {
 
 /// Afterwards the model has no functions. Values inside a call get names of their own, "CALL/value". Graphs that nodes
 /// hold are copied where they change. kInput for functions that call themselves and for more than a million nodes.
-Status inline_functions(onnx::Model& model);
+/// @param all false: calls of calkit.fused that a kernel takes as they are stay nodes.
+Status inline_functions(onnx::Model& model, bool all);
 
 }  // namespace calkit::exec

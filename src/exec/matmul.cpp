@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dnnl_shim.h"
-#include "linear.h"
+#include "linear_call.h"
 #include "matmul_operands.h"
 #include "matmul_shape.h"
 
@@ -33,18 +33,11 @@ Result<std::vector<float>> read_bias(const Call& call, const Linear& linear) {
   return to_floats(*bias);
 }
 
-// x [..., k] through `linear`; the output keeps x's leading axes.
-Status apply_linear(const Call& call, const Tensor& x, const Linear& linear) {
-  if (x.dtype() != linear.dtype())
-    return call.fault(0, tensor_text(x), fmt::format("{}, as the weights", dtype_name(linear.dtype())));
-  if (x.rank() == 0 || x.dim(-1) != static_cast<std::int64_t>(linear.inputs()))
-    return call.fault(0, tensor_text(x), fmt::format("a last axis of {}", linear.inputs()));
-  Shape shape = x.shape();
-  shape.back() = static_cast<std::int64_t>(linear.outputs());
+Status run_linear(const Call& call, const Linear& linear) {
+  CALKIT_TRY(const Tensor* x, call.input(0));
   CALKIT_TRY(const std::vector<float> bias, read_bias(call, linear));
-  CALKIT_TRY(Tensor y, call.out(0, x.dtype(), shape));
-  return linear.multiply(x.raw(), extent(x.shape(), 0, x.rank() - 1), y.mutable_raw(),
-                         bias.empty() ? nullptr : bias.data());
+  CALKIT_TRY([[maybe_unused]] const Tensor y, apply_linear(call, *x, linear, bias));
+  return {};
 }
 
 // The transposed copy of a matrix [k, n].
@@ -97,8 +90,7 @@ class LinearKernel : public Kernel {
       : node_(node), linear_(std::move(linear)), copied_(copied) {}
   Status run(std::span<const Tensor* const> inputs, const OutputAllocator& out) override {
     const Call call{node_, inputs, out};
-    CALKIT_TRY(const Tensor* x, call.input(0));
-    return apply_linear(call, *x, *linear_);
+    return run_linear(call, *linear_);
   }
   std::uint64_t packed_bytes() const override { return linear_->packed_bytes() + copied_; }
 
@@ -120,7 +112,7 @@ class MatMulKernel : public Kernel {
     CALKIT_CHECK_OK(check_operands(call, *x, *w));
     if (w->rank() != 2) return call.fault(1, tensor_text(*w), "rank 2");
     CALKIT_TRY(const auto linear, Linear::create(*w, threads_, false));
-    return apply_linear(call, *x, *linear);
+    return run_linear(call, *linear);
   }
 
  private:
@@ -147,11 +139,7 @@ Result<std::unique_ptr<Kernel>> make_matmul_nt(const onnx::Node& node, std::span
                                                const KernelOptions& options) {
   const Tensor* w = constants.size() > 1 ? constants[1] : nullptr;
   if (!usable_weights(w)) return std::unique_ptr<Kernel>(new MatMulKernel(node, options.threads, true));
-  if (options.linear_cache) {
-    CALKIT_TRY(auto shared, options.linear_cache->get(*w, options.threads), node_label(node));
-    return std::unique_ptr<Kernel>(new LinearKernel(node, std::move(shared), 0));
-  }
-  CALKIT_TRY(std::shared_ptr<const Linear> linear, Linear::create(*w, options.threads), node_label(node));
+  CALKIT_TRY(auto linear, linear_of(node, *w, options));
   return std::unique_ptr<Kernel>(new LinearKernel(node, std::move(linear), 0));
 }
 

@@ -22,6 +22,8 @@ const Registry& registry() {
     register_einsum(out);
     register_experts(out);
     register_fill(out);
+    register_fused_attention(out);
+    register_fused_linear(out);
     register_gather(out);
     register_gather_elements(out);
     register_gemm(out);

@@ -37,8 +37,7 @@ void Session::State::report_packed() const {
   std::set<std::string> packed;
   for (const auto& step : program->steps()) {
     const auto& inputs = model.graph.nodes[step.node].inputs;
-    if (step.kernel && step.kernel->packed_bytes() > 0 && inputs.size() > 1)
-      packed.insert(inputs.begin() + 1, inputs.end());
+    if (step.kernel && step.kernel->packed_bytes() > 0) packed.insert(inputs.begin(), inputs.end());
   }
   for (const auto& initializer : model.graph.initializers)
     if (packed.contains(initializer.name)) options.constant_packed(initializer);
@@ -84,7 +83,7 @@ Session& Session::operator=(Session&&) noexcept = default;
 Result<Session> Session::create(onnx::Model model, const SessionOptions& options) {
   auto state = std::make_unique<State>(options);
   state->model = std::move(model);
-  CALKIT_CHECK_OK(inline_functions(state->model));
+  CALKIT_CHECK_OK(inline_functions(state->model, options.expand_functions));
   CALKIT_TRY(const std::int64_t opset, state->opset());
   onnx::Graph& graph = state->model.graph;
   use_weights_as_stored(graph);
