@@ -40,6 +40,9 @@ spdlog::level::level_enum spdlog_level(Level level) {
 void set_level(Level level) {
   logger().set_level(spdlog_level(level));
 }
+bool shown(Level level) {
+  return logger().should_log(spdlog_level(level));
+}
 void debug(std::string_view message) {
   logger().debug(message);
 }

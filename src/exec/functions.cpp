@@ -1,4 +1,4 @@
-#include "functions.h"
+#include "calkit/exec/functions.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "functions.h"
+#include "calkit/exec/functions.h"
 #include "plan.h"
 #include "program.h"
 

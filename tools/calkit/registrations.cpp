@@ -8,6 +8,7 @@ void add_onnx_export(CLI::App& root);
 void add_onnx_contract(CLI::App& root);
 void add_onnx_normalize(CLI::App& root);
 void add_onnx_fuse(CLI::App& root);
+void add_onnx_reduce(CLI::App& root);
 void add_onnx_inventory(CLI::App& root);
 void add_pack(CLI::App& root);
 void add_calbin_lint(CLI::App& root);
@@ -27,6 +28,7 @@ const std::vector<Registration>& registrations() {
       {"onnx-contract", add_onnx_contract},
       {"onnx-normalize", add_onnx_normalize},
       {"onnx-fuse", add_onnx_fuse},
+      {"onnx-reduce", add_onnx_reduce},
       {"onnx-inventory", add_onnx_inventory},
       {"pack", add_pack},
       {"manifest", add_manifest},

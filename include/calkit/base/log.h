@@ -6,6 +6,7 @@ namespace calkit::log {
 
 enum class Level { kDebug, kInfo, kWarning, kError, kOff };
 void set_level(Level level);
+bool shown(Level level);
 void debug(std::string_view message);
 void info(std::string_view message);
 void warning(std::string_view message);
