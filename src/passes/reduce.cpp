@@ -82,7 +82,7 @@ class Reducer {
   Status functions() {
     if (now_.functions.empty()) return {};
     onnx::Model candidate = now_;
-    if (!exec::inline_functions(candidate).ok()) return {};
+    if (!exec::inline_functions(candidate, true).ok()) return {};
     CALKIT_TRY(const bool taken, take(std::move(candidate)));
     if (taken) trial_.learn(now_);  // the values of functions have names now
     changed_ = changed_ || taken;
