@@ -87,10 +87,27 @@ class Application {
 std::vector<Refusal> still_there(const onnx::Graph& graph, const Places& refused) {
   std::vector<Refusal> out;
   for (const auto& node : graph.nodes)
-    if (const auto found = refused.find(node.outputs.front());
+    if (const auto found = node.outputs.empty() ? refused.end() : refused.find(node.outputs.front());
         found != refused.end() && found->second.op_type == node.op_type)
       out.push_back(found->second.refusal);
   return out;
+}
+
+/// Calls of the domain that a graph has already are what this version of it says.
+Status check_calls(const onnx::Graph& graph) {
+  for (const auto& node : graph.nodes) {
+    if (node.domain != kDomain) continue;
+    const std::string place = fmt::format("{} '{}'", node.op_type, node.name);
+    const onnx::Function* function = kernel_function(node.op_type);
+    if (function == nullptr)
+      return input_error("graph", place, "an operator that the domain does not have", "those of docs/formats/fusion.md",
+                         "fuse the graph it was made of with this version");
+    if (node.inputs.size() != function->inputs.size() || node.outputs.size() != function->outputs.size())
+      return input_error("graph", place, fmt::format("{} inputs, {} outputs", node.inputs.size(), node.outputs.size()),
+                         fmt::format("{} and {}", function->inputs.size(), function->outputs.size()),
+                         "fuse the graph it was made of with this version");
+  }
+  return {};
 }
 
 void forget_values(onnx::Graph& graph) {
@@ -101,22 +118,21 @@ void forget_values(onnx::Graph& graph) {
 
 /// The logits go, the best of them and their ids come in their place.
 void put_choice_among_outputs(onnx::Graph& graph) {
-  for (const auto& node : graph.nodes) {
-    if (node.domain != kDomain || !node.op_type.ends_with("LinearTopK")) continue;
-    const auto* k = node.attribute("k");
-    for (auto output = graph.outputs.begin(); output != graph.outputs.end(); ++output) {
-      const View view(graph);
-      if (view.source(output->name) || !output->shape || output->shape->empty()) continue;
-      onnx::ValueInfo values = *output, ids = *output;
-      values.name = node.outputs[0];
-      ids.name = node.outputs[1];
-      ids.type = onnx::from_dtype(DType::kI64);
-      values.shape->back() = ids.shape->back() = onnx::Dim::of(k->ints.front());
-      *output = std::move(values);
-      graph.outputs.insert(output + 1, std::move(ids));
-      break;
-    }
-  }
+  const View view(graph);
+  const auto gone = std::find_if(graph.outputs.begin(), graph.outputs.end(), [&](const onnx::ValueInfo& output) {
+    return !view.source(output.name) && output.shape && !output.shape->empty();
+  });
+  const auto head = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const onnx::Node& node) {
+    return node.domain == kDomain && node.op_type.ends_with("LinearTopK") && !view.is_output(node.outputs[0]);
+  });
+  if (gone == graph.outputs.end() || head == graph.nodes.end()) return;
+  onnx::ValueInfo values = *gone, ids = *gone;
+  values.name = head->outputs[0];
+  ids.name = head->outputs[1];
+  ids.type = onnx::from_dtype(DType::kI64);
+  values.shape->back() = ids.shape->back() = onnx::Dim::of(head->attribute("k")->ints.front());
+  *gone = std::move(values);
+  graph.outputs.insert(gone + 1, std::move(ids));
 }
 
 void add_functions(onnx::Model& model) {
@@ -190,6 +206,7 @@ Result<Applied> apply(std::string_view id, onnx::Model model, std::optional<std:
                        fmt::format("ai.onnx version {}", opset == model.opsets.end() ? 0 : opset->second),
                        fmt::format("{} and later", kOpset),
                        fmt::format("convert it first: calkit onnx-normalize GRAPH --opset {} --out DIR", kOpset));
+  CALKIT_CHECK_OK(check_calls(model.graph));
   Applied out;
   Places refused;
   if (id != "head-topk" || top_k)

@@ -117,7 +117,8 @@ bool feeds_choice(const View& view, const std::string& value, int steps = 4) {
   for (const std::size_t reader : view.readers(value)) {
     const onnx::Node& node = view.graph().nodes[reader];
     if (node.op_type == "TopK") return true;
-    if (steps > 0 && (node.op_type == "Softmax" || node.op_type == "Cast" || node.op_type == "Sigmoid") &&
+    if (steps > 0 && !node.outputs.empty() &&
+        (node.op_type == "Softmax" || node.op_type == "Cast" || node.op_type == "Sigmoid") &&
         feeds_choice(view, node.outputs[0], steps - 1))
       return true;
   }
