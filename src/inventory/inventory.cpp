@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "calkit/base/text.h"
 #include "calkit/onnx/io.h"
 #include "candidates.h"
 #include "cost.h"
@@ -60,6 +61,17 @@ void axes(Inventory& out) {
     }
 }
 
+/// A structure without weights is a fact about the file, not a fault of it.
+void weights_left_out(const onnx::Outline& outline, Inventory& out) {
+  if (!outline.structure_only) return;
+  std::uint64_t count = 0, bytes = 0;
+  for (const auto& [location, sum] : out.external_files) count += sum.count, bytes += sum.bytes;
+  out.findings.push_back({Finding::Severity::kNote,
+                          fmt::format("a structure without weights (calkit.weights: none): {} tensors, {}, are in no "
+                                      "file, and none was looked for",
+                                      count, format_bytes(bytes))});
+}
+
 }  // namespace
 
 bool Inventory::passed() const {
@@ -89,6 +101,7 @@ Result<Inventory> inventory_of(const onnx::Outline& outline, const Options& opti
   Walk(outline.model, *matrix, out).run();
   out.candidates = find_candidates(outline.model.graph);
   for (const onnx::ValueInfo& value : out.inputs) out.input_bytes += bytes_of(value.type, dims_of(value));
+  weights_left_out(outline, out);
   choose_point(options.at, out);
   rank_kernels(out);
   hold_against(options.fail_on, out);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -62,6 +63,12 @@ Result<Model> convert_model(const Parsed& parsed, const TensorReader& reader,
   return model;
 }
 
+/// Exports of a config alone say that their weights are left out.
+bool says_no_weights(const ::onnx::ModelProto& proto) {
+  return std::any_of(proto.metadata_props().begin(), proto.metadata_props().end(),
+                     [](const auto& entry) { return entry.key() == "calkit.weights" && entry.value() == "none"; });
+}
+
 }  // namespace
 
 Result<Model> load_bytes(std::span<const std::byte> bytes, const std::string& name, const std::filesystem::path& folder,
@@ -90,8 +97,10 @@ Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::
                                    const std::filesystem::path& folder) {
   CALKIT_TRY(Parsed parsed, parse_model(bytes, name));
   Outline out;
+  out.structure_only = says_no_weights(parsed.proto);
   ExternalFiles external(folder);
-  const TensorReader reader{name, {.tensor_data = false}, &external, &out.problems};
+  const TensorReader reader{
+      name, {.tensor_data = false, .external_data = !out.structure_only}, &external, &out.problems};
   CALKIT_TRY(out.model, convert_model(parsed, reader));
   out.inputs = out.model.graph.inputs;
   out.outputs = out.model.graph.outputs;

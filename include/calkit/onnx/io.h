@@ -34,8 +34,10 @@ struct Outline {
   std::vector<ValueInfo> inputs, outputs;  ///< of the main graph as the file states them, nothing inferred
   std::vector<std::string> problems;       ///< structure and external data, one sentence each
   std::string inference_note;              ///< why shape inference gave up; empty: it did not
+  bool structure_only = false;             ///< the file says that its external data is left out on purpose
 };
-/// kInput only if the file is no ONNX protobuf at all.
+/// kInput only if the file is no ONNX protobuf at all. External data of a file whose metadata say `calkit.weights`:
+/// `none` is not looked for.
 Result<Outline> load_outline(const std::filesystem::path& path);
 Result<Outline> load_outline_bytes(std::span<const std::byte> bytes, const std::string& name,
                                    const std::filesystem::path& folder);
