@@ -94,6 +94,8 @@ void register_experts(Registry& registry);
 void register_fill(Registry& registry);
 void register_fused_attention(Registry& registry);
 void register_fused_linear(Registry& registry);
+void register_fused_quantize(Registry& registry);
+void register_fused_quantized_linear(Registry& registry);
 void register_gather(Registry& registry);
 void register_gather_elements(Registry& registry);
 void register_gemm(Registry& registry);

@@ -181,6 +181,8 @@ void register_experts(Registry& registry) {
                           .native = kLinearTypes | kTypeF64,
                           .same = kEach};
   registry["calkit:SwiGLU"] = gated;
+  Operator& fused = registry["calkit.fused:SwiGlu"] = gated;
+  fused.since = 23;
   Operator& standard = registry[":SwiGLU"] = gated;
   standard.attributes = {"alpha=f"};
   standard.since = 28;

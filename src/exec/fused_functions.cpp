@@ -13,9 +13,20 @@ namespace {
 
 // The first digits of the digest of each body, which fusion/kernels.cpp writes. unit.passes holds them against it.
 constexpr std::pair<std::string_view, std::string_view> kBodies[] = {
-    {"FlashAttention", "4c4defdcbd7fe13b"},  {"Linear", "b10c545b06dd6db2"},  {"LinearAdd", "e8a471eac873c0df"},
-    {"LinearAddAdd", "e75c0635ff8d187c"},    {"RmsNorm", "62de94f22ff9f26a"}, {"RopeScatter", "1c9c5fc565df6d55"},
+    {"FlashAttention", "4c4defdcbd7fe13b"},
+    {"Linear", "b10c545b06dd6db2"},
+    {"LinearAdd", "e8a471eac873c0df"},
+    {"LinearAddAdd", "e75c0635ff8d187c"},
+    {"QuantizePerToken", "27e8a4efa5210a38"},
+    {"QuantizedLinear", "0ad93f4c5b7a250e"},
+    {"QuantizedLinearAdd", "766d9b48c1f93d96"},
+    {"QuantizedLinearAddAdd", "c625b0ba7c35fe6b"},
+    {"RmsNorm", "62de94f22ff9f26a"},
+    {"RmsNormQuantize", "685936fe7d953b37"},
+    {"RopeScatter", "1c9c5fc565df6d55"},
     {"RopeScatterPast", "1919b923c827265a"},
+    {"SwiGlu", "579bc010c43a430b"},
+    {"SwiGluQuantize", "ee8c1abc3a1751ff"},
 };
 
 std::string attribute_text(const onnx::Attribute& a) {

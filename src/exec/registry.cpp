@@ -24,6 +24,8 @@ const Registry& registry() {
     register_fill(out);
     register_fused_attention(out);
     register_fused_linear(out);
+    register_fused_quantize(out);
+    register_fused_quantized_linear(out);
     register_gather(out);
     register_gather_elements(out);
     register_gemm(out);

@@ -123,9 +123,10 @@ inline std::vector<FusedCall> drawn_calls(DType dtype) {
     std::string label = op;
     for (const Tensor& operand : operands) label += " " + shape_text(operand.shape());
     // Weights that are computed are multiplied as they lie there by the one, by oneDNN after turning them by the other.
-    const bool computed = op.starts_with("Linear") && !constants.contains("w");
-    out.push_back({std::move(label), std::move(op), std::move(operands), std::move(constants), std::move(attributes),
-                   dtype != DType::kF16 && !computed});
+    // F16 is widened for the whole of a kernel and rounded once.
+    const bool exact = !op.starts_with("Linear") || (constants.contains("w") && dtype != DType::kF16);
+    out.push_back(
+        {std::move(label), std::move(op), std::move(operands), std::move(constants), std::move(attributes), exact});
   };
   const auto epsilon = onnx::attr("epsilon", 1e-6f);
   for (const Shape& shape : {Shape{1, 64}, Shape{7, 33}, Shape{2, 3, 130}}) {
@@ -143,6 +144,26 @@ inline std::vector<FusedCall> drawn_calls(DType dtype) {
         if (!bias) add("Linear", {x, w}, constants);
       }
       add("LinearAdd", {x, w, draw.floats({n})}, {"w"});
+    }
+  }
+  const auto to = onnx::attr("to", static_cast<std::int64_t>(onnx::from_dtype(dtype)));
+  for (const Shape& shape : {Shape{1, 64}, Shape{7, 33}, Shape{9, 257}, Shape{2, 3, 130}}) {
+    add("QuantizePerToken", {draw.floats(shape)});
+    add("RmsNormQuantize", {draw.floats(shape), draw.floats({shape.back()})}, {"weight"}, {epsilon});
+    add("SwiGluQuantize", {draw.floats(shape, 3), draw.floats(shape)});
+    add("SwiGlu", {draw.floats(shape, 3), draw.floats(shape)});
+    Shape column = shape, product = shape;
+    column.back() = 1;
+    for (const std::int64_t n : {1, 24, 77}) {
+      product.back() = n;
+      std::vector<Tensor> operands = {draw.bytes(shape), draw.scales(column), draw.bytes({n, shape.back()}),
+                                      draw.scales({n})};
+      add("QuantizedLinear", operands, {"w", "w_scale"}, {to});
+      add("QuantizedLinear", operands, {}, {to});
+      operands.push_back(draw.floats({n}));
+      add("QuantizedLinearAdd", operands, {"w", "w_scale", "addend"}, {to});
+      operands.push_back(draw.floats(product));
+      add("QuantizedLinearAddAdd", operands, {"w", "w_scale", "addend"}, {to});
     }
   }
   struct Heads {
