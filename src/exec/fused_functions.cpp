@@ -13,18 +13,25 @@ namespace {
 
 // The first digits of the digest of each body, which fusion/kernels.cpp writes. unit.passes holds them against it.
 constexpr std::pair<std::string_view, std::string_view> kBodies[] = {
+    {"CombineAdd", "1fb882c6a27d3310"},
+    {"Dispatch", "369caf7597065cad"},
     {"FlashAttention", "4c4defdcbd7fe13b"},
+    {"GroupedDense", "5c3bb86f0d46729b"},
     {"Linear", "b10c545b06dd6db2"},
     {"LinearAdd", "e8a471eac873c0df"},
     {"LinearAddAdd", "e75c0635ff8d187c"},
+    {"LinearTopK", "46d8d28cbd1e9b69"},
     {"QuantizePerToken", "27e8a4efa5210a38"},
     {"QuantizedLinear", "0ad93f4c5b7a250e"},
     {"QuantizedLinearAdd", "766d9b48c1f93d96"},
     {"QuantizedLinearAddAdd", "c625b0ba7c35fe6b"},
+    {"QuantizedLinearTopK", "65af21e1248ebc1f"},
     {"RmsNorm", "62de94f22ff9f26a"},
     {"RmsNormQuantize", "685936fe7d953b37"},
     {"RopeScatter", "1c9c5fc565df6d55"},
     {"RopeScatterPast", "1919b923c827265a"},
+    {"RouterTopK", "7a8575aec36f5b8b"},
+    {"RouterTopKScaled", "b1cd213c4e8df5c5"},
     {"SwiGlu", "579bc010c43a430b"},
     {"SwiGluQuantize", "ee8c1abc3a1751ff"},
 };

@@ -5,6 +5,8 @@
 namespace calkit::exec {
 
 Result<std::shared_ptr<const Linear>> linear_of(const onnx::Node& node, const Tensor& w, const KernelOptions& options) {
+  if (w.rank() != 2 || !has_type(kLinearTypes, w.dtype()))
+    return input_error("graph", node_label(node) + ": weights", tensor_text(w), "f32 or bf16 of rank 2");
   if (options.linear_cache) {
     CALKIT_TRY(auto shared, options.linear_cache->get(w, options.threads), node_label(node));
     return shared;

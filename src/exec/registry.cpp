@@ -23,6 +23,9 @@ const Registry& registry() {
     register_experts(out);
     register_fill(out);
     register_fused_attention(out);
+    register_fused_experts(out);
+    register_fused_grouped(out);
+    register_fused_head(out);
     register_fused_linear(out);
     register_fused_quantize(out);
     register_fused_quantized_linear(out);

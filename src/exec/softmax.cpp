@@ -1,21 +1,11 @@
 // Softmax, LogSoftmax and Hardmax along an axis; before opset 13, over all axes from one on.
-#include <algorithm>
-#include <cmath>
-#include <vector>
+#include "softmax.h"
 
 #include "call.h"
 #include "wide.h"
 
 namespace calkit::exec {
 namespace {
-
-template <class T>
-void softmax_row(std::vector<T>& row) {
-  const T largest = *std::max_element(row.begin(), row.end());
-  T sum = 0;
-  for (T& value : row) sum += value = std::exp(value - largest);
-  for (T& value : row) value /= sum;
-}
 
 template <class T>
 void log_softmax_row(std::vector<T>& row) {

@@ -124,7 +124,9 @@ inline std::vector<FusedCall> drawn_calls(DType dtype) {
     for (const Tensor& operand : operands) label += " " + shape_text(operand.shape());
     // Weights that are computed are multiplied as they lie there by the one, by oneDNN after turning them by the other.
     // F16 is widened for the whole of a kernel and rounded once.
-    const bool exact = !op.starts_with("Linear") || (constants.contains("w") && dtype != DType::kF16);
+    // MatMul adds up one column in another order than rows of weights.
+    const bool exact =
+        op != "GroupedDense" && (!op.starts_with("Linear") || (constants.contains("w") && dtype != DType::kF16));
     out.push_back(
         {std::move(label), std::move(op), std::move(operands), std::move(constants), std::move(attributes), exact});
   };
@@ -166,6 +168,36 @@ inline std::vector<FusedCall> drawn_calls(DType dtype) {
       add("QuantizedLinearAddAdd", operands, {"w", "w_scale", "addend"}, {to});
     }
   }
+  struct Layer {
+    std::int64_t tokens, experts, choices, width, inner;
+  };
+  for (const Layer& l : {Layer{1, 4, 2, 16, 24}, Layer{7, 8, 3, 33, 10}, Layer{12, 5, 5, 40, 17}}) {
+    const auto k = onnx::attr("k", Shape{l.choices});
+    const Tensor logits = draw.floats({l.tokens, l.experts}, 2);
+    add("RouterTopK", {logits}, {}, {k, to});
+    add("RouterTopKScaled", {logits}, {}, {k, to});
+    add("Dispatch", {draw.floats({1, l.tokens, l.width})});
+    const Tensor chosen = draw.choices(l.tokens, l.choices, l.experts);
+    add("GroupedDense",
+        {draw.floats({l.experts, l.inner, l.width}, 0.2f), chosen, draw.floats({l.tokens, 1, l.width, 1})}, {"stack"});
+    const Tensor back = draw.floats({l.experts, l.width, l.inner}, 0.2f);
+    const Tensor columns = draw.floats({l.tokens, l.choices, l.inner, 1});
+    add("GroupedDense", {back, chosen, columns}, {"stack"});
+    add("GroupedDense", {back, chosen, columns});
+    add("CombineAdd", {draw.floats({l.tokens, l.choices, l.width, 1}), draw.floats({l.tokens, l.choices}),
+                       draw.floats({1, l.tokens, l.width})});
+  }
+  for (const std::int64_t best : {1, 5, 40})
+    for (const std::int64_t vocabulary : {40, 20000}) {
+      const auto k = onnx::attr("k", Shape{best});
+      add("LinearTopK", {draw.floats({2, 1, 33}), draw.floats({vocabulary, 33}, 0.2f)}, {"w"}, {k});
+      if (vocabulary < 100)
+        add("QuantizedLinearTopK",
+            {draw.bytes({2, 1, 33}), draw.scales({2, 1, 1}), draw.bytes({vocabulary, 33}), draw.scales({vocabulary})},
+            {"w", "w_scale"}, {to, k});
+    }
+  add("QuantizedLinearTopK", {draw.bytes({3, 8}), draw.scales({3, 1}), draw.bytes({17000, 8}), draw.scales({17000})},
+      {"w", "w_scale"}, {to, onnx::attr("k", Shape{9})});
   struct Heads {
     std::int64_t batch, heads, kv_heads, tokens, past, width, value;
   };
