@@ -40,13 +40,7 @@ class Body {
     made_.opsets[""] = kOpset;
   }
   Body& node(const char* op, Names inputs, Names outputs, Attributes attributes = {}) {
-    onnx::Node node;
-    node.name = outputs.front();
-    node.op_type = op;
-    node.inputs = std::move(inputs);
-    node.outputs = std::move(outputs);
-    node.attributes = std::move(attributes);
-    made_.nodes.push_back(std::move(node));
+    made_.nodes.push_back(onnx::make_node(op, std::move(inputs), std::move(outputs), std::move(attributes)));
     return *this;
   }
   Body& ints(const char* name, std::vector<std::int64_t> values) {

@@ -56,15 +56,10 @@ class Inliner {
     const onnx::Attribute& value = node.attributes.front();
     const std::string name = "calkit.w8a8." + node.outputs[0];
     if (!made_.insert(name).second) return name;
-    onnx::Initializer tensor;
-    tensor.name = name;
-    tensor.data = value.kind == onnx::Attribute::Kind::kInts
-                      ? Tensor::of({static_cast<std::int64_t>(value.ints.size())}, value.ints)
-                      : Tensor::of<float>({}, {value.f});
-    tensor.type = onnx::from_dtype(tensor.data->dtype());
-    tensor.dims = tensor.data->shape();
-    tensor.bytes = tensor.data->bytes();
-    graph_.initializers.push_back(std::move(tensor));
+    const bool ints = value.kind == onnx::Attribute::Kind::kInts;
+    graph_.initializers.push_back(
+        onnx::make_initializer(name, ints ? Tensor::of({static_cast<std::int64_t>(value.ints.size())}, value.ints)
+                                          : Tensor::of<float>({}, {value.f})));
     return name;
   }
 

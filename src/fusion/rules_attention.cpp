@@ -5,18 +5,8 @@ namespace calkit::fusion {
 namespace {
 
 using onnx::attr;
+using onnx::make_node;
 
-onnx::Node node(const char* op, std::vector<std::string> inputs, std::vector<std::string> outputs,
-                std::vector<onnx::Attribute> attributes = {}, const char* domain = "") {
-  onnx::Node out;
-  out.op_type = op;
-  out.domain = domain;
-  out.name = outputs.front();
-  out.inputs = std::move(inputs);
-  out.outputs = std::move(outputs);
-  out.attributes = std::move(attributes);
-  return out;
-}
 onnx::Attribute taken(const char* name, onnx::Attribute::Kind kind) {
   onnx::Attribute out;
   out.name = out.ref = name;
@@ -24,7 +14,7 @@ onnx::Attribute taken(const char* name, onnx::Attribute::Kind kind) {
   return out;
 }
 onnx::Node heads_first(const char* from, const char* to) {
-  return node("Transpose", {from}, {to}, {attr("perm", std::vector<std::int64_t>{0, 2, 1, 3})});
+  return make_node("Transpose", {from}, {to}, {attr("perm", std::vector<std::int64_t>{0, 2, 1, 3})});
 }
 
 std::optional<std::int64_t> extent(const View& view, const std::string& value, std::size_t axis) {
@@ -58,8 +48,8 @@ Rule attention_rule(bool past) {
   }
   using Kind = onnx::Attribute::Kind;
   out.pattern.nodes = {
-      node("Attention", inputs, outputs, {taken("scale", Kind::kFloat), taken("is_causal", Kind::kInt)}),
-      heads_first("mixed", "tokens_first"), node("Reshape", {"tokens_first", "=merged"}, {"y"})};
+      make_node("Attention", inputs, outputs, {taken("scale", Kind::kFloat), taken("is_causal", Kind::kInt)}),
+      heads_first("mixed", "tokens_first"), make_node("Reshape", {"tokens_first", "=merged"}, {"y"})};
   out.pattern.outputs = {"y", "present_key", "present_value"};
   out.check = [past](const Match& match, const View& view) { return check_attention(match, view, past); };
   out.make = [past](const Match& match, const View&, Names& names) {
@@ -70,8 +60,8 @@ Rule attention_rule(bool past) {
       const auto there = match.values.find("present_" + part);
       joined[part] = there != match.values.end() && !there->second.empty() ? there->second
                                                                            : names.fresh(match.value("y") + "_" + part);
-      made.push_back(node("Concat", {match.value("past_" + part), match.value(part)}, {joined[part]},
-                          {attr("axis", std::int64_t{2})}));
+      made.push_back(make_node("Concat", {match.value("past_" + part), match.value(part)}, {joined[part]},
+                               {attr("axis", std::int64_t{2})}));
     }
     made.push_back(call(match, "FlashAttention", joined));
     return made;
@@ -82,17 +72,18 @@ Rule attention_rule(bool past) {
 Rule rope_rule(bool past) {
   Rule out;
   auto& nodes = out.pattern.nodes;
-  nodes = {heads_first("query", "query_heads"), node("RotaryEmbedding", {"query_heads", "cos", "sin"}, {"rotated"}),
-           heads_first("key", "key_heads"),
-           node("RotaryEmbedding", {"key_heads", "cos", "sin"}, {past ? "new_key" : "present_key"}),
+  nodes = {heads_first("query", "query_heads"),
+           make_node("RotaryEmbedding", {"query_heads", "cos", "sin"}, {"rotated"}), heads_first("key", "key_heads"),
+           make_node("RotaryEmbedding", {"key_heads", "cos", "sin"}, {past ? "new_key" : "present_key"}),
            heads_first("value", past ? "new_value" : "present_value")};
   if (past) {
-    nodes.push_back(node("Concat", {"past_key", "new_key"}, {"present_key"}, {attr("axis", std::int64_t{2})}));
-    nodes.push_back(node("Concat", {"past_value", "new_value"}, {"present_value"}, {attr("axis", std::int64_t{2})}));
+    nodes.push_back(make_node("Concat", {"past_key", "new_key"}, {"present_key"}, {attr("axis", std::int64_t{2})}));
+    nodes.push_back(
+        make_node("Concat", {"past_value", "new_value"}, {"present_value"}, {attr("axis", std::int64_t{2})}));
   }
   using Kind = onnx::Attribute::Kind;
-  nodes.push_back(node("FlashAttention", {"rotated", "present_key", "present_value"}, {"mixed"},
-                       {taken("scale", Kind::kFloat), taken("is_causal", Kind::kInt)}, kDomain));
+  nodes.push_back(make_node("FlashAttention", {"rotated", "present_key", "present_value"}, {"mixed"},
+                            {taken("scale", Kind::kFloat), taken("is_causal", Kind::kInt)}, kDomain));
   out.pattern.outputs = {"rotated", "present_key", "present_value", "mixed"};
   out.pattern.kept = {"mixed"};
   out.make = [past](const Match& match, const View&, Names&) {

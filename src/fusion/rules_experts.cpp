@@ -14,13 +14,7 @@ class Builder {
  public:
   Builder& add(const char* op, std::vector<std::string> inputs, std::vector<std::string> outputs,
                std::vector<onnx::Attribute> attributes = {}) {
-    onnx::Node made;
-    made.op_type = op;
-    made.name = outputs.front();
-    made.inputs = std::move(inputs);
-    made.outputs = std::move(outputs);
-    made.attributes = std::move(attributes);
-    nodes_.push_back(std::move(made));
+    nodes_.push_back(onnx::make_node(op, std::move(inputs), std::move(outputs), std::move(attributes)));
     return *this;
   }
   Builder& ints(const char* name, std::vector<std::int64_t> values) {

@@ -5,21 +5,11 @@ namespace calkit::fusion {
 namespace {
 
 using onnx::attr;
+using onnx::make_node;
 
-onnx::Node node(const char* op, std::vector<std::string> inputs, std::vector<std::string> outputs,
-                std::vector<onnx::Attribute> attributes = {}) {
-  onnx::Node out;
-  out.op_type = op;
-  out.name = outputs.front();
-  out.inputs = std::move(inputs);
-  out.outputs = std::move(outputs);
-  out.attributes = std::move(attributes);
-  return out;
-}
 onnx::Node fused(const char* op, std::vector<std::string> inputs, std::vector<std::string> outputs,
                  const std::vector<const char*>& attributes = {}) {
-  onnx::Node out = node(op, std::move(inputs), std::move(outputs));
-  out.domain = kDomain;
+  onnx::Node out = make_node(op, std::move(inputs), std::move(outputs), {}, kDomain);
   const onnx::Function& function = *kernel_function(op);
   for (const onnx::Node& inner : function.nodes)
     for (const onnx::Attribute& attribute : inner.attributes)
@@ -49,19 +39,19 @@ Rule spelt_out_norm(Inverse inverse) {
   Rule out;
   auto& nodes = out.pattern.nodes;
   onnx::Attribute type = attr("to", std::int64_t{1});
-  nodes = {node("Cast", {"x"}, {"wide"}, {type}),
-           node("Pow", {"wide", "=two"}, {"square"}),
-           node("Constant", {}, {"last"}, {attr("value_ints", std::vector<std::int64_t>{-1})}),
-           node("ReduceMean", {"square", "last"}, {"mean"}, {attr("keepdims", std::int64_t{1})}),
-           node("Add", {"mean", "=epsilon"}, {"sum"}),
-           node("Sqrt", {"sum"}, {"root"})};
-  if (inverse == Inverse::kReciprocal) nodes.push_back(node("Reciprocal", {"root"}, {"factor"}));
-  if (inverse == Inverse::kOneOver) nodes.push_back(node("Div", {"=one", "root"}, {"factor"}));
-  nodes.push_back(inverse == Inverse::kDivision ? node("Div", {"wide", "root"}, {"normal"})
-                                                : node("Mul", {"wide", "factor"}, {"normal"}));
+  nodes = {make_node("Cast", {"x"}, {"wide"}, {type}),
+           make_node("Pow", {"wide", "=two"}, {"square"}),
+           make_node("Constant", {}, {"last"}, {attr("value_ints", std::vector<std::int64_t>{-1})}),
+           make_node("ReduceMean", {"square", "last"}, {"mean"}, {attr("keepdims", std::int64_t{1})}),
+           make_node("Add", {"mean", "=epsilon"}, {"sum"}),
+           make_node("Sqrt", {"sum"}, {"root"})};
+  if (inverse == Inverse::kReciprocal) nodes.push_back(make_node("Reciprocal", {"root"}, {"factor"}));
+  if (inverse == Inverse::kOneOver) nodes.push_back(make_node("Div", {"=one", "root"}, {"factor"}));
+  nodes.push_back(inverse == Inverse::kDivision ? make_node("Div", {"wide", "root"}, {"normal"})
+                                                : make_node("Mul", {"wide", "factor"}, {"normal"}));
   type.ref = "to";
-  nodes.push_back(node("Cast", {"normal"}, {"narrow"}, {type}));
-  nodes.push_back(node("Mul", {"narrow", "weight"}, {"y"}));
+  nodes.push_back(make_node("Cast", {"normal"}, {"narrow"}, {type}));
+  nodes.push_back(make_node("Mul", {"narrow", "weight"}, {"y"}));
   out.pattern.outputs = {"y"};
   const auto number = [](const Match& match, const View& view, const char* name) -> std::optional<float> {
     const auto tensor = view.constant(match.value(name));

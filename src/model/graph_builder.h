@@ -20,13 +20,8 @@ class GraphBuilder {
   }
   void nodes(std::string op_type, std::vector<std::string> inputs, std::vector<std::string> outputs,
              std::vector<onnx::Attribute> attributes = {}) {
-    onnx::Node made;
-    made.name = outputs.front();
-    made.op_type = std::move(op_type);
-    made.inputs = std::move(inputs);
-    made.outputs = std::move(outputs);
-    made.attributes = std::move(attributes);
-    graph_.nodes.push_back(std::move(made));
+    graph_.nodes.push_back(
+        onnx::make_node(std::move(op_type), std::move(inputs), std::move(outputs), std::move(attributes)));
   }
   /// y = x * weight^T (+ bias): the weight keeps the checkpoint's layout [out, in], a Transpose turns it.
   /// @param bias empty: none. @param name what the inner values are called after.
@@ -45,13 +40,7 @@ class GraphBuilder {
     return node("Mul", {prefix + "gate_silu", up}, prefix + "gated");
   }
   std::string constant(std::string name, Tensor value) {
-    onnx::Initializer made;
-    made.name = name;
-    made.type = onnx::from_dtype(value.dtype());
-    made.dims = value.shape();
-    made.bytes = value.bytes();
-    made.data = std::move(value);
-    graph_.initializers.push_back(std::move(made));
+    graph_.initializers.push_back(onnx::make_initializer(name, std::move(value)));
     return name;
   }
 

@@ -134,4 +134,26 @@ Attribute attr(std::string name, std::vector<std::int64_t> value) {
   return out;
 }
 
+Node make_node(std::string op_type, std::vector<std::string> inputs, std::vector<std::string> outputs,
+               std::vector<Attribute> attributes, std::string domain) {
+  Node out;
+  out.name = outputs.empty() ? "" : outputs.front();
+  out.op_type = std::move(op_type);
+  out.domain = std::move(domain);
+  out.inputs = std::move(inputs);
+  out.outputs = std::move(outputs);
+  out.attributes = std::move(attributes);
+  return out;
+}
+
+Initializer make_initializer(std::string name, Tensor value) {
+  Initializer out;
+  out.name = std::move(name);
+  out.type = from_dtype(value.dtype());
+  out.dims = value.shape();
+  out.bytes = value.bytes();
+  out.data = std::move(value);
+  return out;
+}
+
 }  // namespace calkit::onnx

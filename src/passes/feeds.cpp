@@ -209,4 +209,13 @@ Result<Feed> feed_for(const onnx::Model& model, const PromptTokens& prompt) {
   return Feeder(model, prompt).run();
 }
 
+Result<Prompts> choose_prompts(const std::optional<std::filesystem::path>& baseline, std::size_t count,
+                               const onnx::Model& model) {
+  if (!baseline) return Prompts{drawn_prompts(count, vocabulary(model)), "seed"};
+  Prompts out;
+  CALKIT_TRY(out.prompts, prompts_of(*baseline, count));
+  out.from = baseline->string();
+  return out;
+}
+
 }  // namespace calkit::passes

@@ -17,6 +17,14 @@ Result<std::vector<PromptTokens>> prompts_of(const std::filesystem::path& baseli
 /// The same many, drawn from a seed: 1 to 33 tokens below `vocab`.
 std::vector<PromptTokens> drawn_prompts(std::size_t count, std::int64_t vocab);
 
+/// Those of a baseline, or without one drawn below the model's vocabulary, and where they are from.
+struct Prompts {
+  std::vector<PromptTokens> prompts;
+  std::string from;  ///< the baseline's folder, or "seed"
+};
+Result<Prompts> choose_prompts(const std::optional<std::filesystem::path>& baseline, std::size_t count,
+                               const onnx::Model& model);
+
 /// One past last token id that the graph knows: the last extent of its logits or of the table its tokens are gathered
 /// from; 2 where nothing tells.
 std::int64_t vocabulary(const onnx::Model& model);

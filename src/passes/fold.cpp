@@ -118,13 +118,7 @@ class Folder {
     for (const auto& output : model_.graph.outputs) read.insert(output.name);
     for (auto& [name, value] : made_) {
       if (!read.contains(name)) continue;
-      onnx::Initializer tensor;
-      tensor.name = name;
-      tensor.type = onnx::from_dtype(value.dtype());
-      tensor.dims = value.shape();
-      tensor.bytes = value.bytes();
-      tensor.data = std::move(value);
-      model_.graph.initializers.push_back(std::move(tensor));
+      model_.graph.initializers.push_back(onnx::make_initializer(name, std::move(value)));
     }
   }
 

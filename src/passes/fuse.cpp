@@ -119,14 +119,11 @@ class Fuser {
   }
 
   Status choose_feeds(Work& work) {
-    if (prompts_.empty() && options_.baseline) {
-      CALKIT_TRY(prompts_, prompts_of(*options_.baseline, options_.prompts));
-      report_.feeds_from = "baseline " + options_.baseline->string();
-    } else if (prompts_.empty()) {
-      prompts_ = drawn_prompts(options_.prompts, vocabulary(work.now));
-      report_.feeds_from = "seed";
+    if (chosen_.prompts.empty()) {
+      CALKIT_TRY(chosen_, choose_prompts(options_.baseline, options_.prompts, work.now));
     }
-    for (const PromptTokens& prompt : prompts_) {
+    report_.feeds_from = chosen_.from;
+    for (const PromptTokens& prompt : chosen_.prompts) {
       CALKIT_TRY(Feed feed, feed_for(work.now, prompt), "reading " + work.file.string());
       work.feeds.push_back(std::move(feed));
     }
@@ -183,7 +180,7 @@ class Fuser {
 
   const FuseOptions& options_;
   FuseReport& report_;
-  std::vector<PromptTokens> prompts_;
+  Prompts chosen_;
 };
 
 Status check_options(const FuseOptions& options) {

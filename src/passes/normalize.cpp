@@ -78,8 +78,11 @@ class Normalizer {
     work.report.name = work.name;
     const auto opset = work.raw.opsets.find("");
     work.report.opset_before = opset == work.raw.opsets.end() ? 0 : opset->second;
-    if (prompts_.empty()) CALKIT_CHECK_OK(choose_prompts(work.raw));
-    for (const PromptTokens& prompt : prompts_) {
+    if (chosen_.prompts.empty()) {
+      CALKIT_TRY(chosen_, choose_prompts(options_.baseline, options_.prompts, work.raw));
+    }
+    report_.feeds_from = chosen_.from;
+    for (const PromptTokens& prompt : chosen_.prompts) {
       CALKIT_TRY(Feed feed, feed_for(work.raw, prompt), "reading " + work.file.string());
       work.feeds.push_back(std::move(feed));
     }
@@ -114,7 +117,7 @@ class Normalizer {
     tell("comparing decode steps with", prefill);
     std::vector<std::vector<std::int64_t>> ids;
     std::vector<std::string> names;
-    for (const PromptTokens& prompt : prompts_) ids.push_back(prompt.ids), names.push_back(prompt.id);
+    for (const PromptTokens& prompt : chosen_.prompts) ids.push_back(prompt.ids), names.push_back(prompt.id);
     const bool half = prefill.now.graph.outputs.empty() || prefill.now.graph.outputs[0].type != 1;
     CALKIT_TRY(report_.steps, prove_steps(prefill.now, decode.now, ids, names, options_.threads,
                                           half ? std::max(options_.limit, 100 * kHalfLimit) : 10 * options_.limit));
@@ -124,16 +127,6 @@ class Normalizer {
  private:
   void tell(const char* what, const Work& work) const {
     if (options_.progress) options_.progress(fmt::format("{} {}", what, work.file.string()));
-  }
-  Status choose_prompts(const onnx::Model& model) {
-    if (options_.baseline) {
-      CALKIT_TRY(prompts_, prompts_of(*options_.baseline, options_.prompts));
-      report_.feeds_from = options_.baseline->string();
-    } else {
-      prompts_ = drawn_prompts(options_.prompts, vocabulary(model));
-      report_.feeds_from = "seed";
-    }
-    return {};
   }
   Result<bool> step(Work& work, const char* name, const std::function<Result<Outcome>(onnx::Model)>& pass) {
     if (interrupted()) return interrupted_error();
@@ -158,7 +151,7 @@ class Normalizer {
 
   const Options& options_;
   Report& report_;
-  std::vector<PromptTokens> prompts_;
+  Prompts chosen_;
 };
 
 /// The files of the raw graphs, as they are: graphs, external data, the contract.

@@ -113,5 +113,9 @@ Attribute attr(std::string name, std::int64_t value);
 Attribute attr(std::string name, float value);
 Attribute attr(std::string name, std::string value);
 Attribute attr(std::string name, std::vector<std::int64_t> value);
+/// Named after its first output.
+Node make_node(std::string op_type, std::vector<std::string> inputs, std::vector<std::string> outputs,
+               std::vector<Attribute> attributes = {}, std::string domain = "");
+Initializer make_initializer(std::string name, Tensor value);
 
 }  // namespace calkit::onnx

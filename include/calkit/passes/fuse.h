@@ -67,7 +67,7 @@ struct FusedGraph {
 
 struct FuseReport {
   std::vector<FusedGraph> graphs;
-  std::string feeds_from;  ///< "baseline DIR", "seed", or empty: nothing was run
+  std::string feeds_from;  ///< the baseline's folder, "seed", or empty: nothing was run
   bool passed() const;
 };
 

@@ -99,7 +99,7 @@ struct Options {
 struct Report {
   std::vector<GraphReport> graphs;
   std::vector<StepProof> steps;
-  std::string feeds_from;  ///< "baseline DIR" or "a seed"
+  std::string feeds_from;  ///< the baseline's folder, or "seed"
   bool passed() const;
 };
 

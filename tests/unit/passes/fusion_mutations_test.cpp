@@ -44,27 +44,13 @@ void set(Node& node, onnx::Attribute attribute) {
   std::erase_if(node.attributes, [&](const auto& known) { return known.name == attribute.name; });
   node.attributes.push_back(std::move(attribute));
 }
-Node made(const char* op, std::vector<std::string> inputs, std::vector<std::string> outputs) {
-  Node out;
-  out.op_type = op;
-  out.name = outputs.front();
-  out.inputs = std::move(inputs);
-  out.outputs = std::move(outputs);
-  return out;
-}
 /// The value under another name.
 std::string copied(Graph& graph, const std::string& value) {
-  graph.nodes.insert(graph.nodes.begin(), made("Identity", {value}, {value + "/copy"}));
+  graph.nodes.insert(graph.nodes.begin(), onnx::make_node("Identity", {value}, {value + "/copy"}));
   return value + "/copy";
 }
 std::string constant(Graph& graph, const std::string& name, Tensor value) {
-  onnx::Initializer tensor;
-  tensor.name = name;
-  tensor.type = onnx::from_dtype(value.dtype());
-  tensor.dims = value.shape();
-  tensor.bytes = value.bytes();
-  tensor.data = std::move(value);
-  graph.initializers.push_back(std::move(tensor));
+  graph.initializers.push_back(onnx::make_initializer(name, std::move(value)));
   return name;
 }
 std::string ints(Graph& graph, const std::string& name, std::vector<std::int64_t> values) {
@@ -232,7 +218,7 @@ std::vector<Mutation> other_mutations() {
       {"head-topk", "readers", "the logits are read by another node", kDense, false, false, "LinearTopK",
        [](Graph& g) {
          onnx::ValueInfo more = g.outputs.front();
-         g.nodes.push_back(made("Identity", {more.name}, {"more"}));
+         g.nodes.push_back(onnx::make_node("Identity", {more.name}, {"more"}));
          more.name = "more";
          g.outputs.push_back(more);
        },
