@@ -33,6 +33,7 @@ const std::vector<Named>& named() {
       {"triage", {"model-config"}, {}},
       {"freeze-baseline", {"model", "model-config"}, {"baseline"}},
       {"onnx-export", {"model"}, {"onnx"}},
+      {"onnx-normalize", {"onnx"}, {"normalized"}},
       {"pack", {"baseline", "onnx"}, {"calbin"}},
       {"calbin-lint", {"calbin", "service"}, {}},
       {"runner", {"calbin", "baseline", "service"}, {}},

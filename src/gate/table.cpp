@@ -10,6 +10,7 @@ const std::vector<Gate>& gates() {
       {"G00", "0", "the model suits a first adaptation", "C2", "triage", true, ""},
       {"G01", "1", "meaning frozen: source, tokenizer, logits, greedy tokens", "C2", "freeze-baseline", true, ""},
       {"G02", "2", "prefill and decode graphs in standard ONNX", "C2", "onnx-export", true, ""},
+      {"G19", "2", "graphs normalised, each pass proven by running", "C2", "onnx-normalize", true, ""},
       {"G03", "2", "graphs accepted by the vendor's compiler", "C3", "", false, "the vendor's compiler"},
       {"G04", "3", "quantised against calibration data, accuracy held", "C3", "", false,
        "the vendor's quantised kernels"},

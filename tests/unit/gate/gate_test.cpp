@@ -191,7 +191,8 @@ TEST(GateJudge, AVerifiedBaselineKeepsTheTieToItsModel) {
 
 TEST(GateCounts, ARecordThatDoesNotNameItsArtefactsDoesNotCount) {
   const std::pair<const char*, const char*> gates_of[] = {
-      {"triage", "G00"}, {"freeze-baseline", "G01"}, {"onnx-export", "G02"}, {"onnx-inventory", "G05"},
+      {"triage", "G00"}, {"freeze-baseline", "G01"}, {"onnx-export", "G02"}, {"onnx-normalize", "G19"},
+      {"onnx-inventory", "G05"},
       {"pack", "G09"},   {"calbin-lint", "G11"},     {"runner", "G12"},      {"bench", "G15"},
       {"soak", "G16"},   {"export", "D01"}};
   for (const auto& [command, gate] : gates_of) {
@@ -311,7 +312,7 @@ TEST(GateReport, TheRecordHoldsTheDocumentAndTheCounts) {
   EXPECT_EQ(evidence.verdict, EvidenceVerdict::kPass);
   EXPECT_EQ(*evidence.details.find("schema")->if_string(), "calkit.gate/1");
   EXPECT_EQ(evidence.figures.front().name, "gates_satisfied");
-  EXPECT_EQ(*evidence.figures.front().value, 10.0);
+  EXPECT_EQ(*evidence.figures.front().value, 11.0);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ inline std::vector<manifest::Evidence> road(char calbin = 'c') {
   out.push_back(make_record("triage", {{"model-config", config}}));
   out.push_back(make_record("freeze-baseline", {{"model", m}, {"model-config", config}}, {{"baseline", b}}));
   out.push_back(make_record("onnx-export", {{"model", m}}, {{"onnx", o}}));
+  out.push_back(make_record("onnx-normalize", {{"onnx", o}}, {{"normalized", digest('7')}}));
   out.push_back(make_record("onnx-inventory", {{"onnx", o}}));
   out.push_back(make_record("pack", {{"onnx", o}, {"baseline", b}}, {{"calbin", c}}));
   out.push_back(make_record("calbin-lint", {{"calbin", c}, {"service", s}}));
