@@ -1,5 +1,5 @@
-// Any bytes as an ONNX file that every fusion, and the quantisation before them, is applied to: what comes back is a graph
-// as whole as the one before, with the same outputs.
+// Any bytes as an ONNX file that every fusion, and the quantisation before them, is applied to: what comes back is a
+// graph as whole as the one before, with the same outputs.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,7 @@
 #pragma once
 // Calls of the operators of calkit.fused with drawn operands, and graphs of one such call.
+#include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -102,16 +104,20 @@ inline onnx::Model model_of(const FusedCall& call) {
   return model;
 }
 
+inline std::map<std::string, Tensor> inputs_of(const FusedCall& call) {
+  std::map<std::string, Tensor> inputs;
+  for (std::size_t i = 0; i < call.operands.size(); ++i)
+    if (!call.constants.contains(call.function().inputs[i]))
+      inputs.emplace(call.function().inputs[i], call.operands[i]);
+  return inputs;
+}
+
 inline Result<std::vector<Tensor>> run(const FusedCall& call, bool expand, int threads = 1) {
   exec::SessionOptions options;
   options.threads = threads;
   options.expand_functions = expand;
   CALKIT_TRY(auto session, exec::Session::create(model_of(call), options));
-  std::map<std::string, Tensor> inputs;
-  for (std::size_t i = 0; i < call.operands.size(); ++i)
-    if (!call.constants.contains(call.function().inputs[i]))
-      inputs.emplace(call.function().inputs[i], call.operands[i]);
-  return session.run(inputs, call.function().outputs);
+  return session.run(inputs_of(call), call.function().outputs);
 }
 
 /// Calls of every operator, rows and widths of several sizes.

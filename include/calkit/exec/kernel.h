@@ -52,6 +52,8 @@ struct KernelOptions {
 ///   [B])
 ///     -> y [B,H,S,D]; writes k and v into the caches at positions past..past+S-1 in place, then attends causally.
 ///     Attributes: scale (float). kInput if past + S > C. Same numerics as Attention with past and present.
+/// Domain "calkit.fused" has the operators of docs/formats/fusion.md; docs/numerics.md says how near they come to their
+/// functions.
 Result<std::unique_ptr<Kernel>> make_kernel(const onnx::Node& node, std::span<const Tensor* const> constants,
                                             const KernelOptions& options);
 

@@ -19,7 +19,8 @@ struct SessionOptions {
   std::uint64_t max_node_runs = 100'000'000;
   /// Bytes that the values of one run may hold at a time; 0: the memory of this host. kInput beyond it.
   std::uint64_t max_bytes = 0;
-  /// true: every function of the model is replaced by its nodes, even where there is a kernel for it.
+  /// true: every function of the model is replaced by its nodes, even where there is a kernel for it: calls of
+  /// calkit.fused whose function is calkit's own.
   bool expand_functions = false;
   /// Shared by sessions over the same weights; empty: the session packs for itself.
   std::shared_ptr<LinearCache> linear_cache;
