@@ -21,9 +21,9 @@ class JsonWriter {
     } else if (const bool* flag = value.if_bool()) {
       out_ += *flag ? "true" : "false";
     } else if (const auto number = value.if_int()) {
-      out_ += fmt::format("{}", *number);
+      out_ += std::to_string(*number);
     } else if (const auto large = value.if_uint()) {
-      out_ += fmt::format("{}", *large);
+      out_ += std::to_string(*large);
     } else if (value.is_double()) {
       write_double(*value.if_number());
     } else if (const std::string* text = value.if_string()) {
@@ -63,8 +63,13 @@ class JsonWriter {
     out_ += '"';
   }
   void write_valid(std::string_view text) {
-    for (const char c : text) {
-      switch (c) {
+    const auto is_plain = [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\'; };
+    for (auto from = text.begin(); from != text.end();) {
+      const auto to = std::find_if_not(from, text.end(), is_plain);
+      out_.append(from, to);
+      if (to == text.end()) break;
+      from = to + 1;
+      switch (const char c = *to) {
         case '"':
           out_ += "\\\"";
           break;
@@ -81,10 +86,7 @@ class JsonWriter {
           out_ += "\\t";
           break;
         default:
-          if (static_cast<unsigned char>(c) < 0x20)
-            out_ += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-          else
-            out_ += c;
+          out_ += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
       }
     }
   }

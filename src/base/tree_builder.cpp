@@ -103,6 +103,7 @@ Value* TreeBuilder::place(Value value, Position at) {
   }
   Value& parent = *open_.back();
   if (Value::Object* members = parent.if_object()) {
+    if (members->empty()) members->reserve(8);  // most objects of our documents have so many members
     members->emplace_back(std::move(*pending_key_), std::move(value));
     pending_key_.reset();
     return &members->back().second;

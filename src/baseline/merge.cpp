@@ -5,6 +5,8 @@
 
 #include "calkit/base/files.h"
 #include "calkit/base/hash.h"
+#include "calkit/base/paths.h"
+#include "calkit/base/text.h"
 #include "calkit/frozen/writer.h"
 #include "check.h"
 #include "shard.h"
@@ -114,6 +116,11 @@ Status copy_source(const std::vector<Part>& parts, const fs::path& stage) {
 }  // namespace
 
 Result<FreezeReport> merge_shards(const std::vector<fs::path>& shards, const fs::path& out) {
+  for (const fs::path& shard : shards)
+    if (lies_inside(out, shard) || lies_inside(shard, out))
+      return Error{ErrorKind::kUsage,
+                   fmt::format("--out is '{}', which is or holds a shard", printable(out.string(), 200)),
+                   "name another folder; the shards stay as they are"};
   CALKIT_CHECK_OK(check_target(out));
   CALKIT_TRY(const auto parts, collect(shards));
   CALKIT_TRY(const auto reference, put_together(parts));

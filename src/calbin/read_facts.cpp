@@ -1,4 +1,6 @@
 /// Who the package is for: name and versions, model, limits, device, partition.
+#include <fmt/format.h>
+
 #include "sections.h"
 
 namespace calkit::calbin {
@@ -7,6 +9,16 @@ namespace {
 
 constexpr std::int64_t kMax = static_cast<std::int64_t>(kMaxPlainInteger);
 constexpr std::int64_t kMaxChip = 63;
+
+/// A mixture of experts has both numbers, a dense model neither.
+void both_or_none(Reader& in, const Node& at, std::string_view one, std::string_view other) {
+  for (const auto& [key, beside] : {std::pair{one, other}, {other, one}}) {
+    const Node node = Reader::member(at, key);
+    if (!node.present() && Reader::member(at, beside).present())
+      in.problem(ProblemKind::kMissing, node, "nothing", fmt::format("a value, as model.{} has one", beside),
+                 "give both for a mixture of experts, and neither for a dense model");
+  }
+}
 
 }  // namespace
 
@@ -44,6 +56,7 @@ ModelFacts read_model(Reader& in, const Node& root) {
   out.vocab = in.integer(*at, "vocab", 1, kMax);
   out.experts = in.maybe_integer(*at, "experts", 1, kMax);
   out.experts_per_token = in.maybe_integer(*at, "experts_per_token", 1, out.experts.value_or(kMax));
+  both_or_none(in, *at, "experts", "experts_per_token");
   out.rope_theta = in.number(*at, "rope_theta");
   if (out.rope_theta < 0) {
     const Node theta = Reader::member(*at, "rope_theta");

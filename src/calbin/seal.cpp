@@ -47,15 +47,17 @@ void append_double(std::string& out, double number) {
 
 void append_string(std::string& out, std::string_view text) {
   constexpr std::string_view kShort = "\b\t\n\f\r\"\\", kLetter = "btnfr\"\\";
+  const auto is_plain = [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\'; };
   out += '"';
-  for (const char c : text) {
-    const auto at = kShort.find(c);
-    if (at != std::string_view::npos)
+  for (auto from = text.begin(); from != text.end();) {
+    const auto to = std::find_if_not(from, text.end(), is_plain);
+    out.append(from, to);
+    if (to == text.end()) break;
+    if (const auto at = kShort.find(*to); at != std::string_view::npos)
       out.append({'\\', kLetter[at]});
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     else
-      out += c;
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(*to));
+    from = to + 1;
   }
   out += '"';
 }
@@ -96,7 +98,7 @@ void append(std::string& out, const Value& value, std::string_view skip = {}) {
     std::vector<const Value::Member*> order;
     for (const auto& member : *value.if_object())
       if (skip.empty() || member.first != skip) order.push_back(&member);
-    std::sort(order.begin(), order.end(), key_before);
+    if (!std::is_sorted(order.begin(), order.end(), key_before)) std::sort(order.begin(), order.end(), key_before);
     out += '{';
     for (const auto* member : order) {
       if (member != order.front()) out += ',';

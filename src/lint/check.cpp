@@ -32,6 +32,14 @@ bool step_matches(std::string_view step, std::string_view pattern) {
   }
 }
 
+/// "/params/7"; called for every item by every rule.
+std::string item_pointer(std::string_view list, std::size_t index) {
+  const std::string number = std::to_string(index);
+  std::string out;
+  out.reserve(list.size() + 1 + number.size());
+  return out.append(list).append(1, '/').append(number);
+}
+
 void append(std::string& text, std::string more) {
   if (!text.empty()) text += "; ";
   text += more;
@@ -73,7 +81,7 @@ bool Check::usable(std::string_view pointer) const {
 }
 
 bool Check::usable_item(std::string_view list, std::size_t index) const {
-  return broken_.empty() || usable(fmt::format("{}/{}", list, index));
+  return broken_.empty() || usable(item_pointer(list, index));
 }
 
 void Check::add(Severity severity, std::string pointer, Said said) {
@@ -157,9 +165,9 @@ void Check::each_tensor(const std::function<void(const TensorAt&)>& visit) {
     const auto& submodel = d().submodels[i];
     for (const bool input : {true, false}) {
       const auto& tensors = input ? submodel.inputs : submodel.outputs;
+      const std::string list = item_pointer("/submodels", i) + (input ? "/inputs" : "/outputs");
       for (std::size_t k = 0; k < tensors.size(); ++k) {
-        const TensorAt at{submodel, i, tensors[k],
-                          fmt::format("/submodels/{}/{}/{}", i, input ? "inputs" : "outputs", k), input};
+        const TensorAt at{submodel, i, tensors[k], item_pointer(list, k), input};
         if (usable(at.pointer)) visit(at);
       }
     }
@@ -168,17 +176,16 @@ void Check::each_tensor(const std::function<void(const TensorAt&)>& visit) {
 
 void Check::each_region(const std::function<void(const calbin::Region&, const std::string&)>& visit) {
   for (std::size_t i = 0; i < d().memory.regions.size(); ++i)
-    if (const auto pointer = fmt::format("/memory/regions/{}", i); usable(pointer))
-      visit(d().memory.regions[i], pointer);
+    if (const auto pointer = item_pointer("/memory/regions", i); usable(pointer)) visit(d().memory.regions[i], pointer);
 }
 
 void Check::each_param(const std::function<void(const calbin::Param&, const std::string&)>& visit) {
   for (std::size_t i = 0; i < d().params.size(); ++i)
-    if (const auto pointer = fmt::format("/params/{}", i); usable(pointer)) visit(d().params[i], pointer);
+    if (const auto pointer = item_pointer("/params", i); usable(pointer)) visit(d().params[i], pointer);
 }
 
 void Check::each_submodel(const std::function<void(const calbin::Submodel&, const std::string&)>& visit) {
-  for (std::size_t i = 0; i < d().submodels.size(); ++i) visit(d().submodels[i], fmt::format("/submodels/{}", i));
+  for (std::size_t i = 0; i < d().submodels.size(); ++i) visit(d().submodels[i], item_pointer("/submodels", i));
 }
 
 const calbin::Region* Check::region(std::string_view id) const {

@@ -10,8 +10,12 @@ std::vector<Rule> runtime_rules();        ///< 02 runtime, driver, firmware, dev
 std::vector<Rule> submodel_rules();       ///< 03 submodel type and name
 std::vector<Rule> name_rules();           ///< 03 names that mislead
 std::vector<Rule> contract_rules();       ///< 04 contract with the service manifest
+std::vector<Rule> binding_rules();        ///< 04 what the service binds
+std::vector<Rule> layout_rules();         ///< 04 logits, padding, the order of the KV cache
 std::vector<Rule> baseline_rules();       ///< 04 contract with the frozen baseline
-std::vector<Rule> memory_rules();         ///< 05 memory and addresses
+std::vector<Rule> memory_rules();         ///< 05 where ranges lie
+std::vector<Rule> region_rules();         ///< 05 reservations among themselves
+std::vector<Rule> size_rules();           ///< 05 bytes of shapes
 std::vector<Rule> capacity_rules();       ///< 05 what fits
 std::vector<Rule> oplist_rules();         ///< 05 what the ops touch, and where the host is told to look
 std::vector<Rule> param_rules();          ///< 06 parameters
@@ -38,6 +42,9 @@ inline constexpr std::string_view kTensorPlace = "/submodels/*/inputs,outputs/*/
 inline constexpr std::string_view kNames = "/submodels/*/name";
 inline constexpr std::string_view kOpLists = "/submodels/*/oplist,batch,tokens";
 inline constexpr std::string_view kCsrPlace = "/submodels/*/csr/*/base,width_bits,count";
+
+/// Of a rule that runs on less without a service manifest.
+inline constexpr const char* kNoService = "no --service given: only the package's own numbers were compared";
 
 /// Why a device may take what the rule refuses; empty: it refuses it too.
 std::string_view beyond_device(std::string_view id);

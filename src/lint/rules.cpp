@@ -14,11 +14,12 @@ namespace {
 
 std::vector<Rule> make_table() {
   std::vector<Rule> table;
-  for (const auto& family : {file_rules,       description_rules,   submodel_rules,  contract_rules,   memory_rules,
-                             capacity_rules,   oplist_rules,        param_rules,     alias_rules,      lifetime_rules,
-                             unit_rules,       chip_rules,          partition_rules, command_rules,    elf_rules,
-                             provenance_rules, golden_rules,        quant_rules,     runtime_rules,    name_rules,
-                             baseline_rules,   param_content_rules, leak_rules,      golden_use_rules, scale_rules})
+  for (const auto& family :
+       {file_rules,     description_rules,   submodel_rules, contract_rules,   binding_rules,   layout_rules,
+        memory_rules,   region_rules,        size_rules,     capacity_rules,   oplist_rules,    param_rules,
+        alias_rules,    lifetime_rules,      unit_rules,     chip_rules,       partition_rules, command_rules,
+        elf_rules,      provenance_rules,    golden_rules,   quant_rules,      runtime_rules,   name_rules,
+        baseline_rules, param_content_rules, leak_rules,     golden_use_rules, scale_rules})
     for (auto& rule : family()) table.push_back(std::move(rule));
   for (auto& rule : table) rule.info.beyond_device = beyond_device(rule.info.id);
   std::sort(table.begin(), table.end(), [](const Rule& a, const Rule& b) { return a.info.id < b.info.id; });

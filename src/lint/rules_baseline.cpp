@@ -1,4 +1,4 @@
-/// Family 04, second part: the package belongs to the model that was frozen.
+/// Family 04, fourth part: the package belongs to the model that was frozen.
 #include <fmt/format.h>
 
 #include "families.h"
@@ -43,6 +43,43 @@ void check_tokenizer(Check& check) {
   if (check.usable("/model/vocab")) check_special_ids(check, *baseline);
 }
 
+void compare_with_frozen(Check& check, const manifest::BaselineFacts& baseline) {
+  const auto& model = check.d().model;
+  for (const auto& [key, value] : {std::pair{"layers", model.layers},
+                                   {"hidden", model.hidden},
+                                   {"q_heads", model.q_heads},
+                                   {"kv_heads", model.kv_heads},
+                                   {"head_dim", model.head_dim},
+                                   {"ffn", model.ffn},
+                                   {"vocab", model.vocab}}) {
+    const auto frozen = baseline.shape.find(key);
+    if (frozen != baseline.shape.end() && frozen->second != value)
+      check.report(fmt::format("/model/{}", key),
+                   {"the package's model has another shape than the frozen one", fmt::format("{} {}", key, value),
+                    fmt::format("frozen baseline: {} {}", key, frozen->second),
+                    "take the package of this model, or freeze the model it was made from"});
+  }
+}
+
+void check_architecture(Check& check) {
+  if (!check.usable("/model")) return;
+  if (const auto& model = check.d().model; model.q_heads % model.kv_heads != 0)
+    check.report("/model/kv_heads",
+                 {"the query heads cannot be shared out among the KV heads", fmt::format("{}", model.kv_heads),
+                  fmt::format("a divisor of q_heads {}", model.q_heads), "correct the one that is wrong"});
+  if (check.facts().baseline)
+    compare_with_frozen(check, *check.facts().baseline);
+  else if (!check.need_service())
+    return;
+  if (check.service() == nullptr) return check.left_out("no --service given: compared with the baseline only");
+  const std::string& family = check.d().model.family;
+  if (family != check.service()->architecture)
+    check.report("/model/family",
+                 {"the package is of another architecture than the service expects", fmt::format("'{}'", family),
+                  fmt::format("service manifest architecture '{}'", check.service()->architecture),
+                  "take the package of this model, or correct the manifest"});
+}
+
 }  // namespace
 
 std::vector<Rule> baseline_rules() {
@@ -52,6 +89,10 @@ std::vector<Rule> baseline_rules() {
         Maturity::kPreview},
        {"/model/config_digest,tokenizer_digest,chat_template_digest,vocab"},
        &check_tokenizer},
+      {{"CB0411", "architecture-mismatch", Severity::kError, RuleClass::kIncompatible,
+        "package, service and frozen model have one architecture", "10a", Maturity::kPreview},
+       {"/model/family,layers,hidden,q_heads,kv_heads,head_dim,ffn,vocab"},
+       &check_architecture},
   };
 }
 

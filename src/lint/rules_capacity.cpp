@@ -1,4 +1,4 @@
-/// Family 05, second part: what fits the device, and the KV formula.
+/// Family 05, fourth part: what fits the device, and the KV formula.
 #include <fmt/format.h>
 
 #include <algorithm>

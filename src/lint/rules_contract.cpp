@@ -1,25 +1,16 @@
-/// Family 04: the package, the service manifest and the package's own numbers agree.
+/// Family 04, first part: the numbers of the package, of the service manifest and of the parts of the package agree.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <map>
 
-#include "calkit/base/checked.h"
 #include "calkit/base/text.h"
 #include "families.h"
 
 namespace calkit::lint {
 
 namespace {
-
-constexpr const char* kNoService = "no --service given: only the package's own numbers were compared";
-
-const calbin::IoTensor* find_tensor(const std::vector<calbin::IoTensor>& tensors, std::uint32_t index) {
-  const auto at = std::find_if(tensors.begin(), tensors.end(),
-                               [&](const calbin::IoTensor& tensor) { return tensor.index == std::int64_t{index}; });
-  return at != tensors.end() ? &*at : nullptr;
-}
 
 bool is_integer_type(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;
@@ -185,168 +176,6 @@ void check_dtypes(Check& check) {
   });
 }
 
-void check_logits_shape(Check& check) {
-  if (!check.usable("/model/vocab")) return;
-  const std::int64_t vocab = check.d().model.vocab;
-  check.each_tensor([&](const Check::TensorAt& at) {
-    if (at.tensor.role != "logits" || !check.usable(fmt::format("/submodels/{}/batch", at.submodel_index))) return;
-    const auto& shape = at.tensor.shape;
-    const auto& logical = at.tensor.layout.logical_shape;
-    const auto wrong = [&](std::string limit) {
-      check.report(at.pointer + "/shape",
-                   {fmt::format("{} cannot hold one row of logits per sequence", at.name()),
-                    fmt::format("shape {}, logical {}", shape_text(shape), shape_text(logical)), std::move(limit),
-                    "recompile for this batch and vocabulary; padding is stated in layout"});
-    };
-    if (shape.size() < 2 || shape.size() != logical.size())
-      return wrong("[rows, vocabulary], with a logical shape of that rank");
-    for (std::size_t axis = 0; axis < shape.size(); ++axis)
-      if (shape[axis] < logical[axis]) return wrong("a physical shape that holds the logical one");
-    if (logical.back() < vocab) return wrong(fmt::format("a last extent of model.vocab {}", vocab));
-    if (logical[0] != at.submodel.batch) wrong(fmt::format("a first extent of batch {}", at.submodel.batch));
-  });
-}
-
-void check_csr_binding(Check& check) {
-  check.each_submodel([&](const calbin::Submodel& submodel, const std::string& pointer) {
-    std::map<std::uint64_t, std::string> at_address;
-    for (std::size_t i = 0; i < submodel.csr.size(); ++i) {
-      const std::string place = fmt::format("{}/csr/{}", pointer, i);
-      if (!check.usable(place)) continue;
-      if (check.usable(pointer + "/batch") && submodel.csr[i].count < submodel.batch)
-        check.report(place + "/count", {fmt::format("register '{}' of '{}' has fewer words than the batch has rows",
-                                                    submodel.csr[i].name, submodel.name),
-                                        fmt::format("{}", submodel.csr[i].count),
-                                        fmt::format("{}, one a row", submodel.batch), "correct the I/O map"});
-      const auto [at, added] = at_address.emplace(submodel.csr[i].base, submodel.csr[i].name);
-      if (!added)
-        check.report(place + "/base", {fmt::format("registers '{}' and '{}' of '{}' have one address", at->second,
-                                                   submodel.csr[i].name, submodel.name),
-                                       hex_u64(submodel.csr[i].base), "an address for each", "correct the I/O map"});
-    }
-  });
-  if (check.service() == nullptr) return check.left_out(kNoService);
-  for (const auto& bound : check.bound()) {
-    if (bound.submodel == nullptr || !check.usable(bound.pointer + "/csr")) continue;
-    const auto& registers = bound.submodel->csr;
-    struct Wanted {
-      const char *key, *role;
-      const manifest::Binding& binding;
-    };
-    for (const auto& [key, role, binding] :
-         {Wanted{"current", "cur_seq_len", check.service()->csr_current},
-          Wanted{"past_current", "past_kv_cur_seq_len", check.service()->csr_past_current}}) {
-      const auto at = std::find_if(registers.begin(), registers.end(),
-                                   [&, name = binding.name](const calbin::Csr& csr) { return csr.name == name; });
-      if (at != registers.end() && at->count > std::int64_t{binding.index} && at->role == role) continue;
-      std::string names;
-      for (const auto& csr : registers)
-        names += fmt::format("{}{}[{}] of role {}", names.empty() ? "" : ", ", csr.name, csr.count, csr.role);
-      check.report(bound.pointer + "/csr",
-                   {fmt::format("the service's csr.{} is no register of that role of '{}'", key, bound.wanted),
-                    names.empty() ? "no registers" : names,
-                    fmt::format("service manifest csr.{} '{}', of role {}", key, binding.text, role),
-                    "bind a register by its exact name and an index below its count"});
-    }
-  }
-}
-
-void check_tensor_binding(Check& check) {
-  if (!check.need_service()) return;
-  const auto& service = *check.service();
-  struct Wanted {
-    const char* key;
-    const manifest::Binding& binding;
-    const char* list;
-  };
-  const Wanted wanted[] = {{"token", service.token, "inputs"},
-                           {"position", service.position, "inputs"},
-                           {"logits", service.logits, "outputs"}};
-  for (const auto& bound : check.bound()) {
-    if (bound.submodel == nullptr) continue;
-    for (const auto& [key, binding, list] : wanted) {
-      const std::string place = fmt::format("{}/{}", bound.pointer, list);
-      if (!check.usable(place)) continue;
-      const auto& tensors = std::string_view(list) == "inputs" ? bound.submodel->inputs : bound.submodel->outputs;
-      const auto* tensor = binding.name == list ? find_tensor(tensors, binding.index) : nullptr;
-      if (tensor != nullptr && tensor->role == key) continue;
-      check.report(place,
-                   {fmt::format("the service's tensors.{} does not name the {} tensor of '{}'", key, key, bound.wanted),
-                    tensor == nullptr ? fmt::format("{} {}, none of them '{}'", tensors.size(), list, binding.text)
-                                      : fmt::format("'{}' of role {}", tensor->name, tensor->role),
-                    fmt::format("service manifest tensors.{} '{}'", key, binding.text),
-                    fmt::format("bind the tensor of role {} by its index", key)});
-    }
-  }
-}
-
-void compare_with_frozen(Check& check, const manifest::BaselineFacts& baseline) {
-  const auto& model = check.d().model;
-  for (const auto& [key, value] : {std::pair{"layers", model.layers},
-                                   {"hidden", model.hidden},
-                                   {"q_heads", model.q_heads},
-                                   {"kv_heads", model.kv_heads},
-                                   {"head_dim", model.head_dim},
-                                   {"ffn", model.ffn},
-                                   {"vocab", model.vocab}}) {
-    const auto frozen = baseline.shape.find(key);
-    if (frozen != baseline.shape.end() && frozen->second != value)
-      check.report(fmt::format("/model/{}", key),
-                   {"the package's model has another shape than the frozen one", fmt::format("{} {}", key, value),
-                    fmt::format("frozen baseline: {} {}", key, frozen->second),
-                    "take the package of this model, or freeze the model it was made from"});
-  }
-}
-
-void check_architecture(Check& check) {
-  if (!check.usable("/model")) return;
-  if (const auto& model = check.d().model; model.q_heads % model.kv_heads != 0)
-    check.report("/model/kv_heads",
-                 {"the query heads cannot be shared out among the KV heads", fmt::format("{}", model.kv_heads),
-                  fmt::format("a divisor of q_heads {}", model.q_heads), "correct the one that is wrong"});
-  if (check.facts().baseline)
-    compare_with_frozen(check, *check.facts().baseline);
-  else if (!check.need_service())
-    return;
-  if (check.service() == nullptr) return check.left_out("no --service given: compared with the baseline only");
-  const std::string& family = check.d().model.family;
-  if (family != check.service()->architecture)
-    check.report("/model/family",
-                 {"the package is of another architecture than the service expects", fmt::format("'{}'", family),
-                  fmt::format("service manifest architecture '{}'", check.service()->architecture),
-                  "take the package of this model, or correct the manifest"});
-}
-
-/// Rows of axis -2 are padded to the tile; the last axis may be longer than the logical one, which says so itself.
-void check_layout(Check& check) {
-  check.each_tensor([&](const Check::TensorAt& at) {
-    const auto& physical = at.tensor.shape;
-    const auto& layout = at.tensor.layout;
-    const auto& logical = layout.logical_shape;
-    if (physical.size() != logical.size() || physical.size() < 2) return;  // CB0406 tells of logits
-    if (!checked_product(physical)) return;                                // CB0502
-    const auto say = [&](std::string limit) {
-      check.report(at.pointer + "/layout",
-                   {fmt::format("{} is padded in a way its layout does not declare", at.name()),
-                    fmt::format("shape {}, logical {}, tile {}", shape_text(physical), shape_text(logical),
-                                shape_text(layout.tile)),
-                    std::move(limit), "state the tile; a reader that knows it by heart breaks with the next device"});
-    };
-    const std::size_t rows = physical.size() - 2;
-    for (std::size_t axis = 0; axis < rows; ++axis)
-      if (physical[axis] > logical[axis]) return say("padding on the last two axes only");
-    if (layout.tile.empty()) {
-      if (physical[rows] > logical[rows]) say("a tile, where rows are padded");
-      return;
-    }
-    const std::int64_t tile = layout.tile[0];
-    if (layout.tile.size() != 1 || tile < 1) return say("a tile of one positive extent: the rows");
-    const std::int64_t whole = logical[rows] / tile * tile, wanted = whole + (whole < logical[rows] ? tile : 0);
-    const bool whole_tiles = physical[rows] % tile == 0;  // else CB0505 tells
-    if (whole_tiles && physical[rows] != wanted) say(fmt::format("{} rows, the next multiple of the tile", wanted));
-  });
-}
-
 void check_batch_knobs(Check& check) {
   const auto& d = check.d();
   if (!check.usable("/limits")) return;
@@ -399,26 +228,6 @@ std::vector<Rule> contract_rules() {
         "token, logits and KV tensors have fitting, equal dtypes", "8d 9b"},
        {"/submodels/*/inputs,outputs/*/role,dtype", "/kv/k_dtype,v_dtype"},
        &check_dtypes},
-      {{"CB0406", "logits-shape", Severity::kBlocker, RuleClass::kIncompatible,
-        "logits have a row of the vocabulary's width per sequence", "10b"},
-       {"/model/vocab", "/submodels/*/batch", "/submodels/*/outputs/*/role,shape,layout"},
-       &check_logits_shape},
-      {{"CB0407", "csr-unbound", Severity::kError, RuleClass::kIncompatible,
-        "the service's registers exist with their roles, each at its own address", "10a 7c"},
-       {kNames, "/submodels/*/csr/*/name,role,base,count"},
-       &check_csr_binding},
-      {{"CB0408", "binding-unresolved", Severity::kError, RuleClass::kIncompatible,
-        "the service's tensor bindings name tensors of that role", "10a"},
-       {kNames, "/submodels/*/inputs,outputs/*/index,role"},
-       &check_tensor_binding},
-      {{"CB0410", "layout-undeclared", Severity::kError, RuleClass::kInvalid,
-        "padding of a tensor is declared: by the tile of its rows, or as the end of its last axis", "10c"},
-       {"/submodels/*/inputs,outputs/*/name,shape,layout"},
-       &check_layout},
-      {{"CB0411", "architecture-mismatch", Severity::kError, RuleClass::kIncompatible,
-        "package, service and frozen model have one architecture", "10a", Maturity::kPreview},
-       {"/model/family,layers,hidden,q_heads,kv_heads,head_dim,ffn,vocab"},
-       &check_architecture},
       {{"CB0412", "batch-knobs-exceed", Severity::kError, RuleClass::kIncompatible,
         "the limits a service takes its batch sizes from are within what the submodels take", "10f",
         Maturity::kPreview},

@@ -198,6 +198,17 @@ void check_outputs_once(Check& check) {
   }
 }
 
+/// `covers` says what was compared: no prompt is longer than the submodel's context.
+void check_covers(Check& check, const calbin::Submodel& submodel, std::size_t entry) {
+  const auto& covers = check.d().golden[entry].covers;
+  for (std::size_t k = 0; k < covers.size(); ++k)
+    if (covers[k] > submodel.context)
+      check.report(fmt::format("/golden/{}/covers/{}", entry, k),
+                   {fmt::format("the golden of '{}' covers a prompt that it cannot take", submodel.name),
+                    fmt::format("{} tokens", covers[k]), fmt::format("at most context {}", submodel.context),
+                    "state the lengths that were compared with this package"});
+}
+
 void check_shapes(Check& check) {
   const auto& d = check.d();
   check_outputs_once(check);
@@ -209,6 +220,7 @@ void check_shapes(Check& check) {
     if (submodel == nullptr || !check.usable(pointer) ||
         !check.usable(fmt::format("/submodels/{}", submodel - d.submodels.data())))
       continue;
+    check_covers(check, *submodel, i);
     Judge inputs(check, *submodel, pointer + "/inputs", false), outputs(check, *submodel, pointer + "/outputs", true);
     bool whole = true;
     for (auto* judge : {&inputs, &outputs}) {
@@ -270,8 +282,8 @@ std::vector<Rule> golden_rules() {
        {"/golden/*/submodel,outputs,digest,recipe", "/submodels/*/name,type"},
        &check_present},
       {{"CB1202", "golden-shape-dtype", Severity::kError, RuleClass::kInvalid,
-        "golden files can be read and have the submodel's shapes, dtypes and ids", "7h 9b"},
-       {"/golden/*/submodel,inputs,outputs", "/submodels/*/name,context",
+        "golden files can be read and have the submodel's shapes, dtypes, ids and lengths", "7h 9b"},
+       {"/golden/*/submodel,inputs,outputs,covers", "/submodels/*/name,context",
         "/submodels/*/inputs,outputs/*/name,role,dtype,shape,layout", "/model/vocab"},
        &check_shapes},
       {{"CB1203", "golden-nonfinite", Severity::kError, RuleClass::kInvalid, "golden outputs are finite numbers", "7h"},

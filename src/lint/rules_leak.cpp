@@ -46,6 +46,7 @@ std::size_t word_end(std::string_view text, std::size_t at) {
 }
 
 std::optional<Leak> find_prefix(std::string_view text, const Prefix& prefix) {
+  if (text.size() < prefix.text.size() + prefix.rest) return std::nullopt;
   for (std::size_t at = 0; (at = text.find(prefix.text, at)) != std::string_view::npos; at += prefix.text.size()) {
     const std::size_t begin = at + prefix.text.size(), end = word_end(text, begin);
     if (end - begin < prefix.rest) continue;
@@ -106,7 +107,15 @@ std::optional<Leak> find_password(std::string_view text) {
   return std::nullopt;
 }
 
+/// Every leak has one of these characters; most texts of a description have none.
+bool may_leak(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return c == '/' || c == '\\' || c == '_' || c == '-' || c == '.' || c == '@' || c == 'A';
+  });
+}
+
 std::optional<Leak> find_leak(std::string_view text) {
+  if (!may_leak(text)) return std::nullopt;
   for (const auto& prefix : kPrefixes)
     if (const auto leak = find_prefix(text, prefix)) return leak;
   if (const auto leak = find_password(text)) return leak;
@@ -122,15 +131,29 @@ Check::Said said(const Leak& leak, std::string_view text, const std::string& whe
           "build with neutral paths and without secrets in the environment; replace what was leaked"};
 }
 
-void scan_value(Check& check, const Value& value, const std::string& pointer) {
+/// A place on the way down. They live on the stack of scan_value, so a pointer text is only built for a leak.
+struct Place {
+  const Place* above;
+  std::string_view key;
+  std::size_t index;
+  bool is_item;
+
+  std::string pointer() const {
+    if (above == nullptr) return {};
+    return above->pointer() + "/" + (is_item ? std::to_string(index) : pointer_step(key));
+  }
+};
+
+void scan_value(Check& check, const Value& value, const Place& place) {
   if (const auto* text = value.if_string()) {
-    if (const auto leak = find_leak(*text)) check.report(pointer, said(*leak, *text, pointer));
+    const auto leak = find_leak(*text);
+    if (!leak) return;
+    const std::string pointer = place.pointer();
+    check.report(pointer, said(*leak, *text, pointer));
   } else if (const auto* items = value.if_array()) {
-    for (std::size_t i = 0; i < items->size(); ++i) scan_value(check, (*items)[i], fmt::format("{}/{}", pointer, i));
+    for (std::size_t i = 0; i < items->size(); ++i) scan_value(check, (*items)[i], {&place, {}, i, true});
   } else if (const auto* members = value.if_object()) {
-    for (const auto& [key, member] : *members) {
-      scan_value(check, member, pointer + "/" + pointer_step(key));
-    }
+    for (const auto& [key, member] : *members) scan_value(check, member, {&place, key, 0, false});
   }
 }
 
@@ -167,7 +190,7 @@ void scan_file(Check& check, std::size_t index) {
 }
 
 void check_leaks(Check& check) {
-  scan_value(check, *check.facts().document, "");
+  scan_value(check, *check.facts().document, {nullptr, {}, 0, false});
   check_variables(check);
   for (std::size_t i = 0; i < check.d().files.size(); ++i) {
     const auto& role = check.d().files[i].role;

@@ -1,11 +1,8 @@
-/// Family 05, first part: every range lies where it may, and no two reservations share bytes.
+/// Family 05, first part: every range lies where it may.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
-#include <set>
-#include <tuple>
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
@@ -41,35 +38,6 @@ void check_csr_places(Check& check) {
                              kMapFix});
     }
   });
-}
-
-const calbin::Region* parent_of(const Check& check, const calbin::Region& region) {
-  return region.parent.empty() ? nullptr : check.region(region.parent);
-}
-
-/// Who says to share bytes with whom.
-using Sharing = std::set<std::pair<const calbin::Region*, const calbin::Region*>>;
-
-Sharing sharing_of(Check& check) {
-  Sharing out;
-  check.each_region([&](const calbin::Region& region, const std::string&) {
-    for (const auto& id : region.shared_with)
-      if (const auto* other = check.region(id)) out.emplace(&region, other);
-  });
-  return out;
-}
-
-/// True when one of the two lies above the other in the tree of reservations, or they are declared as shared.
-bool may_overlap(const Check& check, const Sharing& said, const calbin::Region& a, const calbin::Region& b) {
-  const auto is_above = [&](const calbin::Region& upper, const calbin::Region& lower) {
-    const auto* at = &lower;
-    for (int steps = 0; at != nullptr && !at->parent.empty() && steps < 64; ++steps) {
-      if (at->parent == upper.id) return true;
-      at = parent_of(check, *at);
-    }
-    return false;
-  };
-  return is_above(a, b) || is_above(b, a) || (said.contains({&a, &b}) && said.contains({&b, &a}));
 }
 
 /// I/O lies in I/O reservations; a KV cache that a graph reads or writes itself lies in the KV one, too.
@@ -202,155 +170,6 @@ void check_alignment(Check& check) {
   });
 }
 
-/// Sharing is agreed between two; where they overlap all the same, that is the finding.
-void check_sharing(Check& check, const Sharing& said) {
-  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
-    for (std::size_t i = 0; i < region.shared_with.size(); ++i) {
-      const auto* other = check.region(region.shared_with[i]);
-      if (other == nullptr) continue;  // CB0204
-      const bool self = other == &region;
-      const bool one_place = other->chip == region.chip && other->space == region.space;
-      const bool overlapping = one_place && overlap(region.base, region.size, other->base, other->size);
-      if (!self && (said.contains({other, &region}) || (overlapping && !may_overlap(check, said, region, *other))))
-        continue;
-      check.report_in(kDescriptionFile, fmt::format("{}/shared_with/{}", pointer, i), 0,
-                      {self ? fmt::format("region '{}' is said to share bytes with itself", region.id)
-                            : fmt::format("region '{}' says that it shares bytes with '{}', which does not say so",
-                                          region.id, other->id),
-                       fmt::format("'{}'", other->id), "shared_with on both regions, or on none",
-                       "have the memory plan say on both sides what is meant"},
-                      Severity::kError);
-    }
-  });
-}
-
-void check_region_overlap(Check& check) {
-  const Sharing said = sharing_of(check);
-  check_sharing(check, said);
-  constexpr std::uint64_t kMaxPairs = 100000;
-  struct Place {
-    const calbin::Region* region;
-    std::string pointer;
-  };
-  std::vector<Place> places;
-  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
-    if (region.size != 0 && !wraps(region.base, region.size)) places.push_back({&region, pointer});
-  });
-  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-    return std::tie(a.region->chip, a.region->space, a.region->base) <
-           std::tie(b.region->chip, b.region->space, b.region->base);
-  });
-  std::uint64_t pairs = 0;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto& a = *places[i].region;
-    for (std::size_t k = i + 1; k < places.size(); ++k) {
-      const auto& b = *places[k].region;
-      if (b.chip != a.chip || b.space != a.space || b.base >= a.base + a.size) break;
-      if (++pairs > kMaxPairs)
-        return check.not_evaluated(fmt::format("more than {} pairs of regions overlap", kMaxPairs));
-      if (may_overlap(check, said, a, b)) continue;
-      check.report(places[k].pointer, {fmt::format("regions '{}' and '{}' share bytes on chip {}", a.id, b.id, a.chip),
-                                       fmt::format("'{}' {}", b.id, range_text(b.base, b.size)),
-                                       fmt::format("outside '{}' {}", a.id, range_text(a.base, a.size)),
-                                       "separate them, or declare shared_with on both if that is meant"});
-    }
-  }
-}
-
-/// Strides of a row-major tensor are what its shape and dtype make them.
-void check_strides(Check& check, const Check::TensorAt& at) {
-  const auto& layout = at.tensor.layout;
-  const Shape& shape = at.tensor.shape;
-  if (layout.order != "row-major" || layout.strides_bytes.empty()) return;
-  std::vector<std::uint64_t> due(shape.size());
-  auto step = std::optional<std::uint64_t>(dtype_bytes(at.tensor.dtype));
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    if (!step || shape[axis] < 0) return;  // CB0502 tells
-    due[axis] = *step;
-    step = checked_mul(*step, static_cast<std::uint64_t>(shape[axis]));
-  }
-  if (due == layout.strides_bytes) return;
-  check.report(
-      at.pointer + "/layout/strides_bytes",
-      {fmt::format("the strides of {} are not those of its shape", at.name()),
-       fmt::format("[{}]", fmt::join(layout.strides_bytes, ", ")),
-       fmt::format("[{}]: row-major {} of {}", fmt::join(due, ", "), shape_text(shape), dtype_name(at.tensor.dtype)),
-       "one of strides, shape and dtype is wrong; regenerate the map"});
-}
-
-/// What is meant lies inside what is stored.
-void check_logical(Check& check, const Check::TensorAt& at) {
-  const Shape &physical = at.tensor.shape, &logical = at.tensor.layout.logical_shape;
-  if (at.tensor.role == "logits" || physical.size() != logical.size()) return;  // CB0406, CB0303
-  for (std::size_t axis = 0; axis < physical.size(); ++axis)
-    if (physical[axis] < logical[axis])
-      return check.report(at.pointer + "/layout/logical_shape",
-                          {fmt::format("the logical shape of {} is larger than its physical one", at.name()),
-                           shape_text(logical), fmt::format("within {}", shape_text(physical)),
-                           "one of shape and logical_shape is wrong; regenerate the map"});
-}
-
-void check_size_of_shape(Check& check) {
-  const auto fits = [&](const Shape& shape, DType dtype, std::uint64_t size, const std::string& pointer,
-                        const std::string& what) {
-    const auto bytes = checked_product(shape, dtype_bytes(dtype));
-    if (bytes && *bytes != size)
-      check.report(pointer, {what + " has another size than its shape", fmt::format("{} B", size),
-                             fmt::format("{} of {} = {} B", shape_text(shape), dtype_name(dtype), *bytes),
-                             "one of shape, dtype and size is wrong; regenerate the map"});
-  };
-  check.each_tensor([&](const Check::TensorAt& at) {
-    fits(at.tensor.shape, at.tensor.dtype, at.tensor.size, at.pointer + "/size", at.name());
-    check_strides(check, at);
-    check_logical(check, at);
-    const auto& tile = at.tensor.layout.tile;
-    const std::size_t rank = at.tensor.shape.size();
-    if (tile.empty()) return;
-    if (tile.size() != 1 || tile[0] < 1 || rank < 2 || at.tensor.shape[rank - 2] % tile[0] != 0)
-      check.report(at.pointer + "/layout/tile",
-                   {fmt::format("the rows of {} are no whole tiles", at.name()),
-                    fmt::format("tile {}, shape {}", shape_text(tile), shape_text(at.tensor.shape)),
-                    "one tile size that divides the physical rows (axis -2)", "regenerate the map for this tile size"});
-  });
-  check.each_param([&](const calbin::Param& param, const std::string& pointer) {
-    const std::string what = fmt::format("parameter '{}'", param.name);
-    fits(param.shape, param.dtype, param.length, pointer + "/length", what);
-    if (!calbin::holds_logical_shape(param))
-      check.report(pointer + "/logical_shape",
-                   {fmt::format("the blocks of {} do not make up its logical shape", what),
-                    fmt::format("logical {}", shape_text(param.logical_shape)),
-                    fmt::format("{} blocks of {}",
-                                param.shard && !param.shard->replicated ? param.shard->count : std::int64_t{1},
-                                shape_text(param.shape)),
-                    "one of shape, logical_shape and shard is wrong; pack again"});
-  });
-}
-
-void check_region_parent(Check& check) {
-  check.each_region([&](const calbin::Region& region, const std::string& pointer) {
-    if (region.parent.empty() || wraps(region.base, region.size)) return;
-    const auto* parent = parent_of(check, region);
-    if (parent == nullptr || wraps(parent->base, parent->size)) return;
-    const auto* at = &region;
-    for (std::size_t steps = 0; at != nullptr && !at->parent.empty(); ++steps, at = parent_of(check, *at)) {
-      if (steps > 64 || (steps > 0 && at == &region)) {
-        check.report(pointer + "/parent",
-                     {fmt::format("the parents of region '{}' form a ring or a chain without end", region.id),
-                      fmt::format("'{}'", region.parent), "a tree of reservations", "correct the memory plan"});
-        return;
-      }
-    }
-    if (parent->chip == region.chip && parent->space == region.space && contains(*parent, region.base, region.size))
-      return;
-    check.report(pointer,
-                 {fmt::format("region '{}' lies outside its parent", region.id),
-                  fmt::format("{} in {} of chip {}", range_text(region.base, region.size), region.space, region.chip),
-                  fmt::format("'{}' {} in {} of chip {}", parent->id, range_text(parent->base, parent->size),
-                              parent->space, parent->chip),
-                  "enlarge the global reservation, or correct the submodel's"});
-  });
-}
-
 }  // namespace
 
 std::vector<Rule> memory_rules() {
@@ -368,19 +187,6 @@ std::vector<Rule> memory_rules() {
         "regions keep their alignment and tensors their element size", "8e"},
        {"/memory/regions/*/base,align", "/submodels/*/inputs,outputs/*/base,dtype", "/params/*/base,dtype"},
        &check_alignment},
-      {{"CB0504", "region-overlap", Severity::kBlocker, RuleClass::kInvalid,
-        "regions of one chip share no bytes, unless nested or declared", "7b"},
-       {kRegionPlace, "/memory/regions/*/parent,shared_with"},
-       &check_region_overlap},
-      {{"CB0505", "size-vs-shape", Severity::kError, RuleClass::kInvalid,
-        "a tensor's bytes are what its shape and dtype need", "7c 9b"},
-       {"/submodels/*/inputs,outputs/*/shape,dtype,size,layout,role",
-        "/params/*/name,shape,logical_shape,shard,dtype,length"},
-       &check_size_of_shape},
-      {{"CB0510", "submodel-outside-global", Severity::kError, RuleClass::kInvalid,
-        "every region lies inside its parent", "7b", Maturity::kPreview},
-       {kRegionPlace, "/memory/regions/*/parent"},
-       &check_region_parent},
   };
 }
 

@@ -1,8 +1,9 @@
-/// Family 05, third part: op lists and I/O maps belong to their submodel and say what the memory plan says.
+/// Family 05, fifth part: op lists and I/O maps belong to their submodel and say what the memory plan says.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
@@ -157,6 +158,47 @@ bool is_there(Check& check, const ListedDocument& document, bool read, const cha
   return true;
 }
 
+/// Findings, command texts and a vendor's reports name an op by its id.
+void check_op_ids(Check& check, const OpListFacts& list) {
+  std::unordered_map<std::int64_t, std::size_t> first;
+  const auto& ops = list.oplist->ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto [at, added] = first.emplace(ops[i].id, i);
+    if (added) continue;
+    const auto pointer = fmt::format("/ops/{}/id", i);
+    check.report_in(list.path, pointer, calbin::line_of(list.document, pointer),
+                    {fmt::format("two ops of '{}' have one id", check.d().submodels[list.submodel].name),
+                     fmt::format("{}, as op {} of the list has", ops[i].id, at->second), "an id of its own for each op",
+                     "number the ops again; a report that names this id could mean either"},
+                    check.rule().severity);
+  }
+}
+
+/// The peak is what a runtime sets aside, from the first byte of the reservation.
+void check_workspace_use(Check& check, const OpListFacts& list) {
+  const auto& submodel = check.d().submodels[list.submodel];
+  const auto* region = check.region(submodel.workspace_region);
+  if (region == nullptr || region->chip != list.chip) return;
+  std::uint64_t used = 0;
+  const calbin::Op* most = nullptr;
+  for (const auto& op : list.oplist->ops)
+    for (const auto* operands : {&op.reads, &op.writes})
+      for (const auto& operand : *operands) {
+        if (operand.absent || !operand.csr.empty() || operand.region != region->id) continue;
+        const std::uint64_t end = operand.base - region->base + operand.size;  // inside: all_fit()
+        if (end <= used) continue;
+        used = end;
+        most = &op;
+      }
+  if (used <= submodel.workspace_peak) return;
+  check.report(
+      fmt::format("/submodels/{}/workspace/peak", list.submodel),
+      {fmt::format("the ops of '{}' use more workspace than it states", submodel.name),
+       fmt::format("{} B", submodel.workspace_peak),
+       fmt::format("at least {} B of '{}', as far as op {} {} reaches", used, region->id, most->id, most->type),
+       "state the peak of this op list, counted from the start of the reservation"});
+}
+
 void check_oplist(Check& check, const OpListFacts& list, const ParamBytes& params) {
   if (!is_there(check, list, list.oplist.has_value(), "op list", "oplist")) return;
   const auto& submodel = check.d().submodels[list.submodel];
@@ -174,8 +216,11 @@ void check_oplist(Check& check, const OpListFacts& list, const ParamBytes& param
   if (list.oplist->ops.empty())
     return say("/ops", {fmt::format("the op list of '{}' does nothing", submodel.name), "no ops", "at least one op",
                         "the list was cut; pack again"});
-  // Addresses that are wrong themselves say nothing about the order of what uses them.
-  if (Operands(check, list, params).all_fit() && ours) check_flow(check, list);
+  check_op_ids(check, list);
+  // Addresses that are wrong themselves say nothing about what uses them, and in which order.
+  if (!Operands(check, list, params).all_fit() || !ours) return;
+  check_workspace_use(check, list);
+  check_flow(check, list);
 }
 
 void check_iomap(Check& check, const IoMapFacts& facts) {
@@ -211,10 +256,11 @@ Shape largest_shape(const calbin::Submodel& submodel, const calbin::Operand& ope
 std::vector<Rule> oplist_rules() {
   return {
       {{"CB0509", "op-io-unmapped", Severity::kError, RuleClass::kInvalid,
-        "every operand of an op list lies inside its reservation and fits it, what is read was written before, and I/O "
-        "maps agree",
+        "every operand of an op list lies inside its reservation and fits it, what is read was written before, ops "
+        "have "
+        "ids of their own, and I/O maps agree",
         "7d"},
-       {kOpLists, kRegionPlace, kTensorPlace, kCsrPlace, "/submodels/*/iomap",
+       {kOpLists, "/submodels/*/workspace", kRegionPlace, kTensorPlace, kCsrPlace, "/submodels/*/iomap",
         "/submodels/*/inputs,outputs/*/dtype,shape,layout,alias_of"},
        &check_op_lists},
   };

@@ -1,4 +1,4 @@
-/// Family 05, fourth part: the order of an op list makes sense. Only reservations of kind io and workspace are judged:
+/// Family 05, sixth part: the order of an op list makes sense. Only reservations of kind io and workspace are judged:
 /// parameters and the KV cache hold bytes from before the call.
 #include <fmt/format.h>
 

@@ -62,8 +62,9 @@ Result<Report> run(const Inputs& inputs) {
   });
   identify(facts, report.findings);
   for (const auto& submodel : facts.description().submodels) report.submodels.push_back(submodel.name);
-  CALKIT_TRY(const auto all, choose_rules({}, {}));
-  judge(report, {}, all, nullptr, {});
+  static const auto all = choose_rules({}, {});
+  if (!all.ok()) return all.error();
+  judge(report, {}, *all, nullptr, {});
   return report;
 }
 

@@ -180,7 +180,7 @@ EditedPackage edit_package(const Value& document, const std::map<std::string, st
   out.resealed = (flags & 2) && out.document.is_object();
   if (out.rehashed) rehash(out.document, out.files);
   if (out.resealed) out.document.set("seal", calbin::seal_of(out.document));
-  out.text = to_json(out.document) + "\n";
+  out.text = to_json(out.document, {true, -1}) + "\n";  // the good package itself is indented
   for (const auto& edit : text_edits) {
     const std::size_t place = static_cast<std::size_t>(edit[1] | edit[2] << 8) % out.text.size();
     out.text[place] = static_cast<char>(edit[3]);

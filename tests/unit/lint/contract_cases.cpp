@@ -29,6 +29,10 @@ void pad_rows(Scene& s, std::int64_t rows, const Shape& tile) {
 
 }  // namespace
 
+std::function<void(Scene&)> cache_order(const char* order) {
+  return [order](Scene& s) { s.package.description.kv.layout = order; };
+}
+
 std::vector<LintCase> contract_cases() {
   return {
       {"a service of batch 4 for a package of 1", {"CB0401"}, [](Scene& s) { s.service->batch = 4; }},
@@ -45,7 +49,12 @@ std::vector<LintCase> contract_cases() {
          s.package.description.limits.max_batch = 2;
        }},
       {"more context than the package", {"CB0402"}, [](Scene& s) { s.service->context = 65; }},
-      {"more context than one submodel", {"CB0402"}, [](Scene& s) { s.package.decode_model().context = 63; }},
+      {"more context than one submodel",
+       {"CB0402"},
+       [](Scene& s) {
+         s.package.decode_model().context = 63;
+         s.package.description.golden[1].covers = {63};
+       }},
       {"more context than was trained", {"CB0402"}, [](Scene& s) { s.package.description.model.trained_context = 63; }},
       {"less context than the package is fine", {}, [](Scene& s) { s.service->context = 63; }},
       {"another vocabulary in the service", {"CB0403"}, [](Scene& s) { s.service->vocab = 33; }},
@@ -148,6 +157,11 @@ std::vector<LintCase> contract_cases() {
              [](Scene& s) { replace(*s.baseline, "\"layers\": 1", "\"layers\": 2"); }),
       {"padded rows without a tile", {"CB0410"}, [](Scene& s) { pad_rows(s, 16, {}); }},
       {"more rows than the tile asks for", {"CB0410"}, [](Scene& s) { pad_rows(s, 8, {4}); }},
+      {"a KV cache in an order of words that nobody knows", {"CB0410"}, cache_order("slot,layer,kv,head,position,dim")},
+      {"a KV cache without an axis", {"CB0410"}, cache_order("slot,layer,k|v,head,dim")},
+      {"a KV cache with an axis twice", {"CB0410"}, cache_order("slot,layer,k|v,head,position,dim,dim")},
+      {"a KV cache in an order with blanks", {"CB0410"}, cache_order("slot, layer, k|v, head, position, dim")},
+      {"CB0410 near: a KV cache by positions", {}, cache_order("position,layer,slot,k|v,head,dim")},
       {"CB0410 near: rows of one tile", {}, [](Scene& s) { pad_rows(s, 16, {16}); }},
       {"CB0410 near: rows of another tile", {}, [](Scene& s) { pad_rows(s, 8, {8}); }},
       {"a limit of more tokens than the prefill takes",

@@ -11,12 +11,6 @@ constexpr const char* kDecodeMap = "iomaps/iomap.decode.json";
 calbin::IoTensor& logits(Scene& s) {
   return s.package.decode_model().outputs[0];
 }
-std::vector<calbin::Op>& prefill_ops(Scene& s) {
-  return s.package.prefill.ops;
-}
-calbin::Op& gather(Scene& s) {
-  return s.package.decode.ops[0];
-}
 
 /// Both submodels with an I/O map; `change` has the decode's.
 LintCase mapped(const char* name, Ids expected, std::function<void(Value&)> change, Ids open = {}) {
@@ -65,99 +59,6 @@ std::vector<LintCase> map_cases() {
       {"an op list that is a file of another role",
        {"CB0509"},
        [](Scene& s) { s.package.file("oplist.decode").role = "log"; }},
-  };
-}
-
-/// The table's row in two parts; what computes them nobody but a board knows.
-void halve(Scene& s, bool both) {
-  auto first = gather(s);
-  first.type = "Half";
-  first.writes[0].shape = {calbin::Extent{std::string("B")}, calbin::Extent{std::int64_t{16}}};
-  first.writes[0].size = 64;
-  auto second = first;
-  second.id = 1;
-  second.writes[0].base += 64;
-  s.package.decode.ops = {first};
-  if (both) s.package.decode.ops.push_back(second);
-}
-
-std::vector<LintCase> flow_cases() {
-  const auto in_cache = [](Scene& s, calbin::Operand operand) {
-    operand.region = "kv";
-    operand.base = s.package.region("kv").base;
-    operand.size = 128;
-    return operand;
-  };
-  return {
-      {"an output that no op writes", {"CB0509"}, [](Scene& s) { logits(s).base += 1024; }},
-      {"an output of which the ops write a half", {"CB0509"}, [](Scene& s) { halve(s, false); }},
-      {"CB0509 near: an output that two ops write in halves", {}, [](Scene& s) { halve(s, true); }},
-      {"an op that reads what nobody has written",
-       {"CB0509"},
-       [](Scene& s) { prefill_ops(s)[1].reads[0].base += 2048; }},
-      {"an op before the one that gives its input",
-       {"CB0509"},
-       [](Scene& s) { std::swap(prefill_ops(s)[1], prefill_ops(s)[2]); }},
-      {"an op that reads an output before it is written",
-       {"CB0509"},
-       [](Scene& s) {
-         auto early = gather(s);
-         early.id = 7;
-         early.reads[0] = early.writes[0];
-         early.writes[0].base += 1024;
-         s.package.decode.ops.insert(s.package.decode.ops.begin(), early);
-       }},
-      {"an op that reads beyond what was written",
-       {"CB0509"},
-       [](Scene& s) {
-         prefill_ops(s)[1].writes[0].size = 8;
-         prefill_ops(s)[2].reads[1].shape[1].value = std::int64_t{8};
-       }},
-      {"an op that reads a value as another type than it was written",
-       {"CB0509"},
-       [](Scene& s) { prefill_ops(s)[2].reads[1].dtype = DType::kF64; }},
-      {"CB0509 near: another value of another type in the same place",
-       {},
-       [](Scene& s) {
-         auto late = prefill_ops(s)[0];
-         late.id = 90;
-         late.writes[0].name = "late";
-         late.writes[0].dtype = DType::kI32;
-         prefill_ops(s).push_back(late);
-       }},
-      {"CB0509 near: a value that two ops read",
-       {},
-       [](Scene& s) {
-         auto again = prefill_ops(s)[1];
-         again.id = 90;
-         again.writes[0].name = "last.too";
-         again.writes[0].base += 512;
-         prefill_ops(s).insert(prefill_ops(s).begin() + 2, again);
-       }},
-      {"CB0509 near: an op that reads the KV cache of calls before",
-       {},
-       [in_cache](Scene& s) { gather(s).reads.push_back(in_cache(s, gather(s).writes[0])); }},
-      {"CB0509 near: an op of its own that writes the KV cache",
-       {},
-       [in_cache](Scene& s) {
-         auto keep = gather(s);
-         keep.id = 1;
-         keep.type = "Identity";
-         keep.reads = {gather(s).writes[0]};
-         keep.writes = {in_cache(s, gather(s).writes[0])};
-         keep.attributes.clear();
-         s.package.decode.ops.push_back(keep);
-       }},
-      {"an operand that splits an element",
-       {"CB0509"},
-       [](Scene& s) {
-         prefill_ops(s)[1].writes[0].base += 4;
-         prefill_ops(s)[1].writes[0].size = 8;
-         prefill_ops(s)[2].reads[1].base += 4;
-       }},
-      {"a register that is read as another width",
-       {"CB0509"},
-       [](Scene& s) { prefill_ops(s)[0].reads[0].dtype = DType::kI64; }},
   };
 }
 
@@ -225,6 +126,9 @@ std::vector<LintCase> fact_cases() {
        [](Scene& s) { s.package.prefill_model().inputs[1].layout.logical_shape = {1, 32}; }},
       edited("more experts for a token than there are", {"CB0207"}, experts(3)),
       edited("CB0207 near: all experts for each token", {}, experts(2)),
+      edited("experts for each token of a model that has none", {"CB0204"}, set("model", "experts_per_token", 2),
+             {"CB0903"}),
+      edited("experts, and nobody knows how many for each token", {"CB0204"}, set("model", "experts", 2)),
       edited("a negative RoPE base", {"CB0207"}, set("model", "rope_theta", -10000.0)),
       edited("CB0207 near: a model without RoPE", {}, set("model", "rope_theta", 0)),
       edited("a day that no month has", {"CB0205"}, set("package", "created", "2025-02-31T00:00:00Z")),
@@ -304,8 +208,7 @@ std::vector<LintCase> record_cases() {
 
 std::vector<LintCase> contradiction_cases() {
   auto out = map_cases();
-  for (const auto& part : {flow_cases(), name_cases(), fact_cases(), record_cases()})
-    out.insert(out.end(), part.begin(), part.end());
+  for (const auto& part : {name_cases(), fact_cases(), record_cases()}) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
 

@@ -167,7 +167,7 @@ std::vector<LintCase> field_cases() {
       {"a section is absent",
        {"CB0204"},
        [](Scene& s) { document(s, [](Value& d) { d.set("kv", Value()); }); },
-       {"CB0405", "CB0507"}},
+       {"CB0405", "CB0410", "CB0507"}},
       {"a parameter names a file nobody lists",
        {"CB0204"},
        [](Scene& s) { s.package.param("one").file = "blk7"; },

@@ -139,7 +139,12 @@ std::vector<LintCase> use_cases() {
                       golden(s).covers = covers;
                     }};
   };
+  const auto covers = [](const char* name, Ids expected, std::int64_t length) {
+    return LintCase{name, std::move(expected), [length](Scene& s) { golden(s).covers = {1, length}; }};
+  };
   return {
+      covers("a golden that covers a prompt longer than the context", {"CB1202"}, 65),
+      covers("CB1202 near: a golden that covers the whole context", {}, 64),
       made("a golden of another tokenizer", {"CB1204"}, "tokenizer_digest", other),
       made("a golden of another configuration", {"CB1204"}, "config_digest", other),
       made("a golden of another graph", {"CB1204"}, "onnx_digest", other),

@@ -59,7 +59,7 @@ std::vector<LintCase> all_cases() {
   for (const auto& part :
        {file_cases(), description_cases(), contract_cases(), memory_cases(), param_alias_unit_cases(),
         submodel_shape_cases(), content_cases(), provenance_cases(), golden_cases(), quant_cases(),
-        partition_and_chip_cases(), command_cases(), contradiction_cases()})
+        partition_and_chip_cases(), command_cases(), contradiction_cases(), oplist_cases()})
     out.insert(out.end(), part.begin(), part.end());
   return out;
 }

@@ -47,6 +47,7 @@ std::vector<LintCase> quant_cases();
 std::vector<LintCase> partition_and_chip_cases();
 std::vector<LintCase> command_cases();
 std::vector<LintCase> contradiction_cases();
+std::vector<LintCase> oplist_cases();
 std::vector<LintCase> all_cases();
 
 /// Writes the package of a setup into a scratch folder and runs lint on it.

@@ -244,7 +244,7 @@ std::vector<LintCase> size_cases() {
   };
 }
 
-std::vector<LintCase> oplist_cases() {
+std::vector<LintCase> operand_cases() {
   const auto write = [](Scene& s) -> calbin::Operand& { return s.package.decode.ops[0].writes[0]; };
   return {
       {"an op that reads outside its region",
@@ -276,6 +276,7 @@ std::vector<LintCase> oplist_cases() {
          late.id = 90;
          late.writes[0].name = "late";
          late.writes[0].base += 1024;
+         s.package.prefill_model().workspace_peak += 1024;
          ops.push_back(late);
        }},
       {"two values of one op on exactly the same bytes",
@@ -376,7 +377,7 @@ std::vector<LintCase> purpose_cases() {
 
 std::vector<LintCase> memory_cases() {
   auto out = region_cases();
-  for (auto part : {size_cases(), oplist_cases(), purpose_cases()}) out.insert(out.end(), part.begin(), part.end());
+  for (auto part : {size_cases(), operand_cases(), purpose_cases()}) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
 

@@ -60,12 +60,14 @@ std::vector<LintCase> shape_cases() {
        {"CB0303"},
        [](Scene& s) {
          s.package.prefill_model().context = 15;
+         s.package.description.golden[0].covers = {15};
          s.service->context = 15;
        }},
       {"CB0303 near: a call that fills the context",
        {},
        [](Scene& s) {
          s.package.prefill_model().context = 16;
+         s.package.description.golden[0].covers = {16};
          s.service->context = 16;
        }},
       {"a decode that reads nothing",
