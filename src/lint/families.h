@@ -54,6 +54,10 @@ std::string_view rule_of_unreadable(const Facts& facts);
 bool crosses_chips(const calbin::Op& op);
 /// The chips on which the package puts something, as a mask.
 std::uint64_t chips_in_use(const calbin::Description& d);
+/// No two ops of a list have one id.
+void check_op_ids(Check& check, const OpListFacts& list);
+/// The ops of a list, all inside their reservations, stay below the workspace peak of their submodel.
+void check_workspace_use(Check& check, const OpListFacts& list);
 /// What the ops of a list read has been written before, and what they are to give is written by one of them.
 void check_flow(Check& check, const OpListFacts& list);
 /// The extents of an operand in the largest call of its submodel.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "calkit/base/checked.h"
 #include "calkit/base/text.h"
@@ -156,47 +155,6 @@ bool is_there(Check& check, const ListedDocument& document, bool read, const cha
                  {fmt::format("the {} of '{}' is a file of another role: '{}'", what, submodel.name, document.path),
                   fmt::format("role {}", document.role), fmt::format("role {}", role), "name the file of that role"});
   return true;
-}
-
-/// Findings, command texts and a vendor's reports name an op by its id.
-void check_op_ids(Check& check, const OpListFacts& list) {
-  std::unordered_map<std::int64_t, std::size_t> first;
-  const auto& ops = list.oplist->ops;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const auto [at, added] = first.emplace(ops[i].id, i);
-    if (added) continue;
-    const auto pointer = fmt::format("/ops/{}/id", i);
-    check.report_in(list.path, pointer, calbin::line_of(list.document, pointer),
-                    {fmt::format("two ops of '{}' have one id", check.d().submodels[list.submodel].name),
-                     fmt::format("{}, as op {} of the list has", ops[i].id, at->second), "an id of its own for each op",
-                     "number the ops again; a report that names this id could mean either"},
-                    check.rule().severity);
-  }
-}
-
-/// The peak is what a runtime sets aside, from the first byte of the reservation.
-void check_workspace_use(Check& check, const OpListFacts& list) {
-  const auto& submodel = check.d().submodels[list.submodel];
-  const auto* region = check.region(submodel.workspace_region);
-  if (region == nullptr || region->chip != list.chip) return;
-  std::uint64_t used = 0;
-  const calbin::Op* most = nullptr;
-  for (const auto& op : list.oplist->ops)
-    for (const auto* operands : {&op.reads, &op.writes})
-      for (const auto& operand : *operands) {
-        if (operand.absent || !operand.csr.empty() || operand.region != region->id) continue;
-        const std::uint64_t end = operand.base - region->base + operand.size;  // inside: all_fit()
-        if (end <= used) continue;
-        used = end;
-        most = &op;
-      }
-  if (used <= submodel.workspace_peak) return;
-  check.report(
-      fmt::format("/submodels/{}/workspace/peak", list.submodel),
-      {fmt::format("the ops of '{}' use more workspace than it states", submodel.name),
-       fmt::format("{} B", submodel.workspace_peak),
-       fmt::format("at least {} B of '{}', as far as op {} {} reaches", used, region->id, most->id, most->type),
-       "state the peak of this op list, counted from the start of the reservation"});
 }
 
 void check_oplist(Check& check, const OpListFacts& list, const ParamBytes& params) {
