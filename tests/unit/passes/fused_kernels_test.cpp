@@ -50,6 +50,85 @@ TEST_P(Kernels, GiveWhatTheirFunctionsGive) {
 INSTANTIATE_TEST_SUITE_P(Types, Kernels, testing::Values(DType::kF32, DType::kBF16, DType::kF16),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 
+// Large enough for each kernel that splits its work to do so.
+std::vector<FusedCall> large_calls() {
+  Draw draw(DType::kF32);
+  const auto to = onnx::attr("to", std::int64_t{1});
+  const std::set<std::string> constants = {"w", "w_scale", "weight", "stack"};
+  const Tensor rows = draw.floats({160, 1024}), keys = draw.floats({2, 2, 160, 64});
+  std::vector<FusedCall> out = {{"", "QuantizePerToken", {rows}, {}, {}},
+                                {"", "RmsNormQuantize", {rows, draw.floats({1024})}, constants, {}},
+                                {"", "SwiGluQuantize", {rows, draw.floats({160, 1024})}, {}, {}},
+                                {"", "Linear", {draw.floats({64, 512}), draw.floats({700, 512})}, constants, {}},
+                                {"",
+                                 "FlashAttention",
+                                 {draw.floats({2, 4, 160, 64}), keys, keys},
+                                 {},
+                                 {onnx::attr("is_causal", std::int64_t{1})}}};
+  const std::vector<Tensor> quantized = {draw.bytes({70, 512}), draw.scales({70, 1}), draw.bytes({1003, 512}),
+                                         draw.scales({1003})};
+  out.push_back({"", "QuantizedLinear", quantized, constants, {to}});
+  out.push_back({"", "QuantizedLinearTopK", quantized, constants, {to, onnx::attr("k", Shape{8})}});
+  out.push_back(
+      {"", "LinearTopK", {draw.floats({64, 512}), draw.floats({700, 512})}, constants, {onnx::attr("k", Shape{3})}});
+  return out;
+}
+
+TEST(FusedThreads, DoNotChangeABit) {
+  for (const FusedCall& call : large_calls()) {
+    SCOPED_TRACE(call.op);
+    const auto one = run(call, false, 1);
+    ASSERT_TRUE(one.ok()) << one.error().message;
+    for (const int threads : {2, 3}) {
+      const auto more = run(call, false, threads);
+      ASSERT_TRUE(more.ok()) << more.error().message;
+      for (std::size_t i = 0; i < one->size(); ++i)
+        EXPECT_EQ(std::memcmp((*one)[i].raw(), (*more)[i].raw(), (*one)[i].bytes()), 0) << threads << " threads";
+    }
+  }
+}
+
+// Nothing to compute is no reason to fail; where function and kernel both answer, the shapes are the same.
+TEST(FusedEmpty, NoRowsAndNoInputsAreAnswered) {
+  Draw draw(DType::kF32);
+  const auto to = onnx::attr("to", std::int64_t{1}), k = onnx::attr("k", Shape{2});
+  const std::set<std::string> constants = {"w", "w_scale", "weight", "stack"};
+  const Tensor none = draw.floats({0, 8}), table = draw.floats({1, 0, 4}), chosen = draw.choices(0, 2, 4);
+  const Tensor w = draw.floats({5, 8}), bytes = draw.bytes({5, 8}), scales = draw.scales({5});
+  const std::vector<FusedCall> calls = {
+      {"", "RmsNorm", {none, draw.floats({8})}, constants, {}},
+      {"", "RmsNormQuantize", {none, draw.floats({8})}, constants, {}},
+      {"", "QuantizePerToken", {none}, {}, {}},
+      {"", "QuantizePerToken", {draw.floats({3, 0})}, {}, {}},
+      {"", "SwiGlu", {none, none}, {}, {}},
+      {"", "SwiGluQuantize", {none, none}, {}, {}},
+      {"", "Linear", {none, w}, constants, {}},
+      {"", "Linear", {draw.floats({2, 0}), draw.floats({5, 0})}, constants, {}},
+      {"", "LinearAdd", {none, w, draw.floats({5})}, constants, {}},
+      {"", "QuantizedLinear", {draw.bytes({0, 8}), draw.scales({0, 1}), bytes, scales}, constants, {to}},
+      {"", "QuantizedLinear", {draw.bytes({2, 0}), draw.scales({2, 1}), draw.bytes({5, 0}), scales}, constants, {to}},
+      {"", "FlashAttention", {draw.floats({1, 2, 0, 8}), draw.floats({1, 2, 3, 8}), draw.floats({1, 2, 3, 8})}, {}, {}},
+      {"",
+       "RopeScatter",
+       {draw.floats({1, 0, 2, 8}), draw.floats({1, 0, 2, 8}), draw.floats({1, 0, 2, 8}), table, table},
+       {},
+       {}},
+      {"", "Dispatch", {draw.floats({1, 0, 8})}, {}, {}},
+      {"", "RouterTopK", {draw.floats({0, 4})}, {}, {k, to}},
+      {"", "GroupedDense", {draw.floats({4, 5, 8}), chosen, draw.floats({0, 1, 8, 1})}, constants, {}},
+      {"", "CombineAdd", {draw.floats({0, 2, 8, 1}), draw.floats({0, 2}), draw.floats({1, 0, 8})}, {}, {}},
+      {"", "LinearTopK", {none, w}, constants, {k}},
+      {"", "LinearTopK", {draw.floats({2, 8}), w}, constants, {onnx::attr("k", Shape{0})}},
+      {"", "QuantizedLinearTopK", {draw.bytes({0, 8}), draw.scales({0, 1}), bytes, scales}, constants, {to, k}}};
+  for (const FusedCall& call : calls) {
+    SCOPED_TRACE(call.op);
+    const auto kernel = run(call, false), function = run(call, true);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    for (std::size_t i = 0; function.ok() && i < kernel->size(); ++i)
+      EXPECT_EQ((*kernel)[i].shape(), (*function)[i].shape());
+  }
+}
+
 TEST(FusedFunctions, EachHasAKernelThatWasWrittenForIt) {
   const auto supported = exec::supported_operators();
   for (const auto& function : fusion::kernel_functions()) {
