@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "calkit/calbin/reading.h"
 #include "full_description.h"
@@ -42,8 +43,11 @@ class Walk {
       const auto& list = *required->if_array();
       const bool must =
           std::any_of(list.begin(), list.end(), [&](const Value& name) { return *name.if_string() == key; });
-      // A null tool of the provenance needs its reason in notes, which draft 7 cannot say.
-      if (pointer + "/" + key != "/provenance/compiler" && pointer + "/" + key != "/provenance/notes") {
+      // A null tool of the provenance needs its reason in notes, which draft 7 cannot say; the two numbers of experts
+      // need each other, which `required` cannot.
+      static const std::set<std::string> kPaired = {"/provenance/compiler", "/provenance/notes", "/model/experts",
+                                                    "/model/experts_per_token"};
+      if (!kPaired.contains(pointer + "/" + key)) {
         if (pointer + "/" + key != "/seal") document_.set("seal", seal_of(document_));
         EXPECT_EQ(parse_description(Cursor(document_, "calbin.json")).ok(), !must) << pointer << "/" << key;
       }
@@ -63,6 +67,21 @@ TEST(CalbinSchema, AgreesWithTheReaderOnKeysAndOnWhatMayBeLeftOut) {
   Walk walk(*schema, to_value(full_description()));
   walk.run();
   EXPECT_GT(walk.keys(), 170u);
+}
+
+TEST(CalbinSchema, TheReaderWantsBothNumbersOfExpertsOrNone) {
+  const Value good = to_value(full_description());
+  const auto reads = [&](const Value& experts, const Value& per_token) {
+    Value document = good;
+    document.find("model")->set("experts", experts);
+    document.find("model")->set("experts_per_token", per_token);
+    document.set("seal", seal_of(document));
+    return parse_description(Cursor(document, "calbin.json")).ok();
+  };
+  EXPECT_TRUE(reads(Value(8), Value(2)));
+  EXPECT_TRUE(reads(Value(), Value()));
+  EXPECT_FALSE(reads(Value(8), Value()));
+  EXPECT_FALSE(reads(Value(), Value(2)));
 }
 
 }  // namespace
