@@ -191,10 +191,10 @@ TEST(GateJudge, AVerifiedBaselineKeepsTheTieToItsModel) {
 
 TEST(GateCounts, ARecordThatDoesNotNameItsArtefactsDoesNotCount) {
   const std::pair<const char*, const char*> gates_of[] = {
-      {"triage", "G00"}, {"freeze-baseline", "G01"}, {"onnx-export", "G02"}, {"onnx-normalize", "G19"},
-      {"onnx-inventory", "G05"},
-      {"pack", "G09"},   {"calbin-lint", "G11"},     {"runner", "G12"},      {"bench", "G15"},
-      {"soak", "G16"},   {"export", "D01"}};
+      {"triage", "G00"},         {"freeze-baseline", "G01"}, {"onnx-export", "G02"},
+      {"onnx-normalize", "G19"}, {"onnx-inventory", "G05"},  {"pack", "G09"},
+      {"calbin-lint", "G11"},    {"runner", "G12"},          {"bench", "G15"},
+      {"soak", "G16"},           {"export", "D01"}};
   for (const auto& [command, gate] : gates_of) {
     auto records = road();
     record_of(records, command).inputs.clear();

@@ -88,6 +88,21 @@ TEST(FusedThreads, DoNotChangeABit) {
   }
 }
 
+TEST(FusedTopK, EqualLogitsGoToTheLowerTokenAcrossBlocks) {
+  constexpr std::int64_t kTokens = 16384 + 100;  // more than one block of a head
+  std::vector<float> rows(kTokens * 2, 1.0f);
+  rows[2 * (kTokens - 1)] = 3.0f;
+  const FusedCall call{"",
+                       "LinearTopK",
+                       {Tensor::of<float>({1, 2}, {1, 1}), Tensor::of<float>({kTokens, 2}, rows)},
+                       {"w"},
+                       {onnx::attr("k", Shape{3})}};
+  const auto got = run(call, false);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_THAT((*got)[0].data<float>(), testing::ElementsAre(4, 2, 2));
+  EXPECT_THAT((*got)[1].data<std::int64_t>(), testing::ElementsAre(kTokens - 1, 0, 1));
+}
+
 // Nothing to compute is no reason to fail; where function and kernel both answer, the shapes are the same.
 TEST(FusedEmpty, NoRowsAndNoInputsAreAnswered) {
   Draw draw(DType::kF32);
