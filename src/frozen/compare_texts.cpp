@@ -10,10 +10,16 @@
 namespace calkit::frozen {
 namespace {
 
+/// The bytes that both begin with, in whole characters: two characters may have their first bytes in common.
 std::size_t common_bytes(std::string_view a, std::string_view b) {
   const std::size_t most = std::min(a.size(), b.size());
-  return static_cast<std::size_t>(
+  auto at = static_cast<std::size_t>(
       std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first - a.begin());
+  const auto inside = [&](std::string_view text) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
+  while (at > 0 && (inside(a) || inside(b))) --at;
+  return at;
 }
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";

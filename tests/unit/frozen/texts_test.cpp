@@ -171,6 +171,20 @@ TEST_F(CutTexts, ACharacterThatTheStepsCutIsNoDifference) {
   EXPECT_EQ(compare(texts).different, 1u);
 }
 
+TEST_F(CutTexts, TextsPartAtAWholeCharacter) {
+  ASSERT_EQ(bytes_.size(), 3u);
+  end_with(3);
+  auto texts = service();
+  const ReferenceItem& item = reference_.items[0];
+  const std::string before = text(item, item.greedy.size() - 3);
+  texts.answers[0].text = before + "\xE2\x82\xAD";  // the first two bytes of three are those of the run
+  const auto report = compare(texts);
+  ASSERT_EQ(report.different, 1u);
+  EXPECT_EQ(report.prompts[0].bytes_equal, before.size());
+  EXPECT_EQ(report.prompts[0].wanted, "\xE2\x82\xAC");
+  EXPECT_EQ(report.prompts[0].got, "\xE2\x82\xAD");
+}
+
 TEST_F(CutTexts, WhereThereIsNoTextNothingIsCompared) {
   ASSERT_EQ(bytes_.size(), 3u);
   auto& greedy = reference_.items[0].greedy;
