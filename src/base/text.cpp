@@ -62,14 +62,20 @@ std::size_t invalid_utf8_at(std::string_view text) {
 
 std::string printable(std::string_view text, std::size_t most) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool starts_character = (byte & 0xC0) != 0x80;
+  std::size_t bad = invalid_utf8_at(text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool broken = i == bad;
+    if (broken) {
+      const std::size_t next = invalid_utf8_at(text.substr(i + 1));
+      bad = next == std::string_view::npos ? next : i + 1 + next;
+    }
+    const bool starts_character = broken || (byte & 0xC0) != 0x80;
     if (starts_character && out.size() >= most) return out + "...";
-    if (byte < 0x20 || byte == 0x7F) {
+    if (byte < 0x20 || byte == 0x7F || broken) {
       out += fmt::format("\\x{:02x}", byte);
     } else {
-      out += c;
+      out += text[i];
     }
   }
   return out;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calkit/base/files.h"
@@ -46,6 +47,9 @@ struct TensorReader {
                 const std::function<std::optional<::onnx::TensorProto>()>& whole) const;
   Status outside(Initializer& out, const ::onnx::TensorProto& header) const;
 };
+
+/// kInput for a name that no document could carry.
+Status require_utf8(const std::string& name, std::string_view owner, const std::string& file);
 
 /// The model without its main-graph initialisers. kInput for names that are no UTF-8 and for damaged inner tensors.
 Result<Model> from_proto(const ::onnx::ModelProto& proto, const TensorReader& tensors);

@@ -76,16 +76,14 @@ class Converter {
       out.attributes.push_back(std::move(made));
     }
     CALKIT_TRY(out.nodes, nodes(proto.node()));
+    for (const auto& import : proto.opset_import()) CALKIT_CHECK_OK(text(import.domain(), "an operator set"));
     out.opsets = opsets_from_proto(proto.opset_import());
     return out;
   }
 
  private:
   Status text(const std::string& value, std::string_view owner) const {
-    const std::size_t bad = invalid_utf8_at(value);
-    if (bad == std::string::npos) return {};
-    return input_error(tensors_.file, "", fmt::format("the name of {} with a bad byte at {}", owner, bad),
-                       "UTF-8 text");
+    return require_utf8(value, owner, tensors_.file);
   }
 
   Status value_text(const ValueInfo& value) const {
@@ -207,6 +205,12 @@ class Converter {
 
 }  // namespace
 
+Status require_utf8(const std::string& name, std::string_view owner, const std::string& file) {
+  const std::size_t bad = invalid_utf8_at(name);
+  if (bad == std::string::npos) return {};
+  return input_error(file, "", fmt::format("the name of {} with a bad byte at {}", owner, bad), "UTF-8 text");
+}
+
 std::vector<ValueInfo> values_from_proto(const google::protobuf::RepeatedPtrField<::onnx::ValueInfoProto>& values) {
   std::vector<ValueInfo> out;
   out.reserve(static_cast<std::size_t>(values.size()));
@@ -217,6 +221,8 @@ std::vector<ValueInfo> values_from_proto(const google::protobuf::RepeatedPtrFiel
 Result<Model> from_proto(const ::onnx::ModelProto& proto, const TensorReader& tensors) {
   Model out;
   out.ir_version = proto.ir_version();
+  for (const auto& import : proto.opset_import())
+    CALKIT_CHECK_OK(require_utf8(import.domain(), "an operator set", tensors.file));
   out.opsets = opsets_from_proto(proto.opset_import());
   const std::pair<const std::string&, std::string&> texts[] = {{proto.producer_name(), out.producer_name},
                                                                {proto.producer_version(), out.producer_version},

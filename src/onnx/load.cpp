@@ -41,6 +41,7 @@ Result<Parsed> parse_model(Bytes bytes, const std::string& name) {
 /// One main-graph initialiser: its message without values is put into `header`.
 Result<Initializer> read_slices(const TensorSlices& slices, const TensorReader& reader, ::onnx::TensorProto& header) {
   if (!parse(slices.header, header)) return input_error(reader.file, "initializer", "damaged bytes", "a TensorProto");
+  CALKIT_CHECK_OK(require_utf8(header.name(), "an initialiser", reader.file));
   return reader.read(header, slices.has_raw ? std::optional(slices.raw) : std::nullopt,
                      [&]() -> std::optional<::onnx::TensorProto> {
                        ::onnx::TensorProto whole;

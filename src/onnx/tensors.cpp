@@ -125,14 +125,15 @@ Status TensorReader::inside(Initializer& out, std::optional<Bytes> raw,
 
 Status TensorReader::outside(Initializer& out, const ::onnx::TensorProto& header) const {
   const ExternalEntry entry = external_entry(header);
-  out.location = entry.location;
+  out.location = invalid_utf8_at(entry.location) == std::string::npos ? entry.location : printable(entry.location);
   const auto fault = [&](std::string found, std::string allowed) {
-    return tensor_error(file, out, fmt::format("external data '{}': {}", entry.location, found), std::move(allowed));
+    return tensor_error(file, out, fmt::format("external data '{}': {}", printable(entry.location, 200), found),
+                        std::move(allowed));
   };
   const auto offset = parse_decimal_u64(entry.offset);
-  if (!offset) return fault(fmt::format("offset {}", entry.offset), "a whole number of bytes, 0 or more");
+  if (!offset) return fault("offset " + printable(entry.offset), "a whole number of bytes, 0 or more");
   const auto length = entry.length.empty() ? std::optional<std::uint64_t>(out.bytes) : parse_decimal_u64(entry.length);
-  if (!length) return fault(fmt::format("length {}", entry.length), "a whole number of bytes, 0 or more");
+  if (!length) return fault("length " + printable(entry.length), "a whole number of bytes, 0 or more");
   out.offset = *offset;
   out.length = *length;
   if (const std::string reason = unsafe_path_reason(entry.location); !reason.empty())

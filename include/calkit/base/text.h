@@ -10,7 +10,8 @@ namespace calkit {
 
 /// The byte offset of the first invalid UTF-8 sequence (overlong forms and surrogates included), or npos.
 std::size_t invalid_utf8_at(std::string_view text);
-/// The text as a message may show it: control characters as \xNN, cut after about `most` bytes at a whole character.
+/// The text as a message may show it: control characters and bytes that are no UTF-8 as \xNN, cut after about `most`
+/// bytes at a whole character.
 std::string printable(std::string_view text, std::size_t most = 60);
 std::vector<std::string> split(std::string_view text, char separator);
 

@@ -85,11 +85,11 @@ void on_death() {
   save_input("crash");
 }
 
-void on_abort(int) {
+void on_fatal(int signal) {
   if (__sanitizer_print_stack_trace) __sanitizer_print_stack_trace();
   save_input("crash");
-  ::signal(SIGABRT, SIG_DFL);
-  ::raise(SIGABRT);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
 }
 
 /// Once a second of wall time: CPU time is the bound, a minute of waiting is a hang too.
@@ -135,8 +135,10 @@ void install_guard(const std::string& program, const std::string& folder, const 
   if (memory_is_bounded()) __sanitizer_install_malloc_and_free_hooks(&on_malloc, &on_free);
   if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(&on_death);
   struct sigaction action{};
-  action.sa_handler = &on_abort;
+  action.sa_handler = &on_fatal;
   ::sigaction(SIGABRT, &action, nullptr);
+  if (!__sanitizer_set_death_callback)  // otherwise the sanitizer takes these
+    for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ::sigaction(signal, &action, nullptr);
   action.sa_handler = &on_tick;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGALRM, &action, nullptr);

@@ -29,6 +29,7 @@ TEST(Text, IsSplitAtEverySeparator) {
 
 TEST(Text, IsShownWithoutControlCharactersAndCutAtACharacter) {
   EXPECT_EQ(printable("a\nb\x1b[31m"), "a\\x0ab\\x1b[31m");
+  EXPECT_EQ(printable("a\xFF\xE2\x82\xAC\x82\xE2\x82"), "a\\xff\xE2\x82\xAC\\x82\\xe2\\x82");
   EXPECT_EQ(printable("\xE2\x82\xAC\xE2\x82\xAC", 4), "\xE2\x82\xAC\xE2\x82\xAC");
   EXPECT_EQ(printable("\xE2\x82\xAC\xE2\x82\xAC", 3), "\xE2\x82\xAC...");
 }
