@@ -61,6 +61,16 @@ void axes(Inventory& out) {
     }
 }
 
+void custom_operators(const Options& options, Inventory& out) {
+  for (const auto& [op, nodes] : out.op_counts) {
+    if (op.starts_with("ai.onnx:")) continue;
+    CustomOperator found{op, nodes, false, {}};
+    found.function = std::find(out.functions.begin(), out.functions.end(), op) != out.functions.end();
+    if (options.operators) found.description = manifest::described(*options.operators, op);
+    out.custom_operators.push_back(std::move(found));
+  }
+}
+
 /// A structure without weights is a fact about the file, not a fault of it.
 void weights_left_out(const onnx::Outline& outline, Inventory& out) {
   if (!outline.structure_only) return;
@@ -101,6 +111,7 @@ Result<Inventory> inventory_of(const onnx::Outline& outline, const Options& opti
   Walk(outline.model, *matrix, out).run();
   out.candidates = find_candidates(outline.model.graph);
   for (const onnx::ValueInfo& value : out.inputs) out.input_bytes += bytes_of(value.type, dims_of(value));
+  custom_operators(options, out);
   weights_left_out(outline, out);
   choose_point(options.at, out);
   rank_kernels(out);

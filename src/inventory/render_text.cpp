@@ -60,6 +60,18 @@ void support_text(Out out, const Inventory& inventory) {
                    percent_text(kernel.flops_so_far), percent_text(kernel.bytes_so_far), kernel.reason);
 }
 
+void custom_text(Out out, const Inventory& inventory) {
+  for (const CustomOperator& custom : inventory.custom_operators) {
+    fmt::format_to(out, "custom operator {}: {} node{}, {}", printable(custom.op, SIZE_MAX), custom.nodes,
+                   custom.nodes == 1 ? "" : "s", custom.function ? "a function of the model" : "no function");
+    if (const auto* op = custom.description.op)
+      fmt::format_to(out, "; {} ({}){}\n", printable(op->semantics, 200), op->status,
+                     op->body.empty() ? ", described without a body" : "");
+    else
+      fmt::format_to(out, "; described nowhere\n");
+  }
+}
+
 void structure_text(Out out, const Inventory& inventory) {
   if (inventory.layer.repeats > 1)
     fmt::format_to(out, "layer: {} nodes, {} times in a row\n", inventory.layer.nodes.size(), inventory.layer.repeats);
@@ -150,6 +162,7 @@ std::string to_text(const Inventory& inventory) {
                    signature(family));
   cost_text(out, inventory);
   support_text(out, inventory);
+  custom_text(out, inventory);
   structure_text(out, inventory);
   fmt::format_to(out, "values: {}, {} without a shape, {} read by nothing\n", inventory.values,
                  inventory.values_without_shape, inventory.values_unused);

@@ -106,6 +106,16 @@ Value findings_value(const Inventory& inventory) {
   return out;
 }
 
+Value custom_value(const Inventory& inventory) {
+  Value out = Value::array();
+  for (const CustomOperator& custom : inventory.custom_operators)
+    out.push(Value::object({{"op", custom.op},
+                            {"nodes", custom.nodes},
+                            {"function", custom.function},
+                            {"description", manifest::to_value(custom.description)}}));
+  return out;
+}
+
 Value symbols_value(const Inventory& inventory) {
   Value out = Value::object();
   for (const auto& [symbol, places] : inventory.symbols) out.set(symbol, Value::list(places));
@@ -133,6 +143,7 @@ Value to_value(const Inventory& inventory) {
         }()},
        {"producer", inventory.producer},
        {"functions", Value::list(inventory.functions)},
+       {"custom_operators", custom_value(inventory)},
        {"nodes", inventory.nodes},
        {"op_counts", counts_value(inventory.op_counts)},
        {"levels", levels_value(inventory)},

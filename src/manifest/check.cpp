@@ -9,7 +9,7 @@
 
 namespace calkit::embedded {
 extern const std::string_view schema_service, schema_project, schema_device_profile, schema_thresholds, schema_waivers,
-    schema_support, schema_op_support;
+    schema_support, schema_op_support, schema_custom_operators;
 }
 
 namespace calkit::manifest {
@@ -20,10 +20,10 @@ constexpr std::uint64_t kMaxBytes = 16u << 20;  // a manifest is written by hand
 
 /// In the order of manifest_kinds(); empty: only the reader knows.
 std::string_view schema_text(std::size_t kind) {
-  const std::string_view texts[] = {embedded::schema_service,        embedded::schema_project,
-                                    embedded::schema_device_profile, embedded::schema_thresholds,
-                                    embedded::schema_waivers,        "",
-                                    embedded::schema_support,        embedded::schema_op_support};
+  const std::string_view texts[] = {
+      embedded::schema_service,    embedded::schema_project,    embedded::schema_device_profile,
+      embedded::schema_thresholds, embedded::schema_waivers,    "",
+      embedded::schema_support,    embedded::schema_op_support, embedded::schema_custom_operators};
   return texts[kind];
 }
 
@@ -80,6 +80,7 @@ const std::vector<ManifestKind>& manifest_kinds() {
       {"dialect", "calkit.dialect/1"},
       {"support matrix", "calkit.support/1"},
       {"operator support matrix", "calkit.op-support/1"},
+      {"operator descriptions", "calkit.custom-operators/1"},
   };
   return kinds;
 }

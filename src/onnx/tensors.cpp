@@ -93,7 +93,8 @@ Status TensorReader::inside(Initializer& out, std::optional<Bytes> raw,
     return tensor_error(
         file, out, fmt::format("{} bytes of raw_data", raw->size()),
         fmt::format("{} bytes for {} {}", out.bytes, element_type_name(out.type), shape_text(out.dims)));
-  if (!dtype || (!options.tensor_data && out.bytes > kSmallBytes)) return {};
+  const bool keep = options.tensor_data || out.bytes <= kSmallBytes;
+  if (!dtype || (raw && !keep)) return {};
   if (raw && raw->size() == out.bytes) {
     CALKIT_TRY(Tensor copy, Tensor::zeros(*dtype, out.dims));
     if (out.bytes != 0) std::memcpy(copy.mutable_raw(), raw->data(), raw->size());
@@ -110,6 +111,7 @@ Status TensorReader::inside(Initializer& out, std::optional<Bytes> raw,
                             fmt::format("{} for the shape {}", elements, shape_text(out.dims)));
       return false;
     }
+    if (!keep) return true;
     auto made = Tensor::zeros(*dtype, out.dims);
     if (!made.ok()) {
       status = std::move(made).error();

@@ -11,6 +11,7 @@
 #include "calkit/base/hash.h"
 #include "calkit/base/process.h"
 #include "calkit/onnx/io.h"
+#include "custom.h"
 #include "feeds.h"
 #include "files.h"
 #include "prove.h"
@@ -30,33 +31,6 @@ struct Work {
   GraphReport report;
 };
 
-void count_unknown(const std::vector<onnx::Node>& nodes, const std::set<std::string>& functions,
-                   std::map<std::string, int>& unknown) {
-  for (const onnx::Node& node : nodes) {
-    const std::string name = node.domain + ":" + node.op_type;
-    if (!node.domain.empty() && node.domain != "ai.onnx" && !functions.contains(name)) ++unknown[name];
-    for (const auto& attribute : node.attributes)
-      for (const auto& graph : attribute.graphs) count_unknown(graph->nodes, functions, unknown);
-  }
-}
-
-/// Operators that neither ONNX nor the model itself describes mean what their maker says: nothing can be proven of
-/// them.
-Status refuse_unknown_operators(const onnx::Model& model, const std::filesystem::path& file) {
-  std::set<std::string> functions;
-  for (const auto& function : model.functions) functions.insert(function.domain + ":" + function.name);
-  std::map<std::string, int> unknown;
-  count_unknown(model.graph.nodes, functions, unknown);
-  for (const auto& function : model.functions) count_unknown(function.nodes, functions, unknown);
-  if (unknown.empty()) return {};
-  std::string list;
-  for (const auto& [name, count] : unknown)
-    list += fmt::format("{}{} ({} node{})", list.empty() ? "" : ", ", name, count, count == 1 ? "" : "s");
-  return input_error(file.string(), "operators", list,
-                     "operators of ai.onnx, or functions that the model itself defines",
-                     "export without them, or add a function body for each to the model");
-}
-
 bool within(const onnx::Model& model, const Proof& proof, double limit) {
   std::map<std::string, onnx::ElementType> types;
   for (const auto& output : model.graph.outputs) types[output.name] = output.type;
@@ -73,7 +47,7 @@ class Normalizer {
   Status load(Work& work) {
     tell("reading", work);
     CALKIT_TRY(work.raw, onnx::load(work.file));
-    CALKIT_CHECK_OK(refuse_unknown_operators(work.raw, work.file));
+    CALKIT_TRY(work.report.custom, admit_custom_operators(work.raw, work.file, options_.operators));
     work.now = work.raw;
     work.report.name = work.name;
     const auto opset = work.raw.opsets.find("");

@@ -47,12 +47,30 @@ std::string pass_line(const PassReport& pass) {
                      pass.holds ? "" : ": NOT THE SAME");
 }
 
+Value custom_value(const CustomUse& use) {
+  return Value::object({{"op", use.op},
+                        {"nodes", use.nodes},
+                        {"function", use.own_function ? "of the model" : "of the description"},
+                        {"description", manifest::to_value(use.description)}});
+}
+
+std::string custom_line(const CustomUse& use) {
+  std::string out =
+      fmt::format("  custom operator {}: {} node{}, run as the function of {}", printable(use.op, 200), use.nodes,
+                  use.nodes == 1 ? "" : "s", use.own_function ? "the model" : "its description");
+  if (const auto* op = use.description.op)
+    out += fmt::format("; {}, NMSE at most {:.2g}, broadcasting {}: {}", op->status, op->nmse,
+                       op->broadcasts ? "numpy" : "none", printable(op->semantics, 200));
+  return out + "\n";
+}
+
 }  // namespace
 
 Value to_value(const Report& report) {
   Value graphs = Value::array(), steps = Value::array();
   for (const GraphReport& graph : report.graphs) {
-    Value passes = Value::array();
+    Value passes = Value::array(), custom = Value::array();
+    for (const CustomUse& use : graph.custom) custom.push(custom_value(use));
     for (const PassReport& pass : graph.passes) passes.push(pass_value(pass));
     graphs.push(Value::object({{"name", graph.name},
                                {"raw", graph.raw.empty() ? Value() : Value(graph.raw)},
@@ -60,6 +78,7 @@ Value to_value(const Report& report) {
                                {"normalized", graph.normalized.empty() ? Value() : Value(graph.normalized)},
                                {"normalized_sha256", digest_value(graph.normalized_sha256)},
                                {"opset", Value::array({graph.opset_before, graph.opset_after})},
+                               {"custom_operators", std::move(custom)},
                                {"passes", std::move(passes)}}));
   }
   for (const StepProof& step : report.steps)
@@ -81,6 +100,7 @@ std::string to_text(const Report& report) {
   for (const GraphReport& graph : report.graphs) {
     out += fmt::format("{}: opset {}{}\n", printable(graph.name, 200), graph.opset_before,
                        graph.opset_after == graph.opset_before ? "" : fmt::format(" -> {}", graph.opset_after));
+    for (const CustomUse& use : graph.custom) out += custom_line(use);
     for (const PassReport& pass : graph.passes) out += pass_line(pass);
     if (!graph.normalized.empty()) out += fmt::format("  {}\n", printable(graph.normalized, 400));
   }

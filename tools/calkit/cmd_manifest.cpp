@@ -7,6 +7,7 @@
 #include "calkit/calbin/dialect.h"
 #include "calkit/lint/policy.h"
 #include "calkit/manifest/check.h"
+#include "calkit/manifest/custom_operators.h"
 #include "calkit/manifest/op_support.h"
 #include "calkit/manifest/service.h"
 #include "calkit/manifest/support_matrix.h"
@@ -48,6 +49,7 @@ Status read_as(std::string_view schema, const std::string& path) {
   if (schema == "calkit.device-profile/1") return status_of(manifest::read_device_profile(path));
   if (schema == "calkit.support/1") return status_of(manifest::read_support_matrix(path));
   if (schema == "calkit.op-support/1") return status_of(manifest::read_op_support(path));
+  if (schema == "calkit.custom-operators/1") return status_of(manifest::read_custom_operators(path));
   if (schema == "calkit.thresholds/1") return read_all_limits(path);
   if (schema == "calkit.waivers/1") return status_of(lint::read_waivers(path));
   if (schema == "calkit.dialect/1") return read_dialect(path);

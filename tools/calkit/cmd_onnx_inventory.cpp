@@ -9,7 +9,7 @@ namespace calkit::cli {
 namespace {
 
 struct Options {
-  std::vector<std::string> graphs, at, outputs;
+  std::vector<std::string> graphs, at, outputs, operators;
   std::string support = "emulated", fail_on = "none";
 };
 struct DiffOptions {
@@ -124,6 +124,14 @@ Result<ExitCode> run(const Options& opt, const Common& common, Streams io) {
     CALKIT_TRY(auto file, manifest::evidence_file("support", opt.support));
     evidence.inputs.push_back(std::move(file));
   }
+  std::vector<manifest::CustomOperators> operators;
+  for (const std::string& path : opt.operators) {
+    CALKIT_TRY(auto document, manifest::read_custom_operators(path));
+    CALKIT_TRY(auto file, manifest::evidence_file("operators", path));
+    operators.push_back(std::move(document));
+    evidence.inputs.push_back(std::move(file));
+  }
+  options.operators = &operators;
   std::vector<inventory::Inventory> inventories;
   for (const std::string& graph : opt.graphs) {
     CALKIT_TRY(auto taken, inventory::take_inventory(graph, options));
@@ -189,6 +197,7 @@ void add_onnx_inventory(CLI::App& root) {
   app->add_option("--support", opt->support, "operator support matrix: emulated, calculet-assumed or a file")
       ->type_name("MATRIX")
       ->capture_default_str();
+  app->add_option("--operators", opt->operators, "what operators of other domains mean; repeatable")->type_name("FILE");
   app->add_option("--fail-on", opt->fail_on, "mildest state that fails: cpu, needs-kernel, unsupported or none")
       ->check(CLI::IsMember({"cpu", "needs-kernel", "unsupported", "none"}))
       ->type_name("STATE")

@@ -9,12 +9,19 @@ namespace {
 
 struct Options {
   std::string source, out, baseline;
+  std::vector<std::string> operators;
   passes::Options passes;
 };
 
 Result<ExitCode> run(Options opt, const Common& common, Streams io) {
   auto evidence = manifest::start_evidence("onnx-normalize", common.argv);
   if (!opt.baseline.empty()) opt.passes.baseline = opt.baseline;
+  for (const std::string& file : opt.operators) {
+    CALKIT_TRY(auto document, manifest::read_custom_operators(file));
+    CALKIT_TRY(auto input, manifest::evidence_file("operators", file));
+    opt.passes.operators.push_back(std::move(document));
+    evidence.inputs.push_back(std::move(input));
+  }
   opt.passes.progress = [](const std::string& what) { log::debug(what); };
   CALKIT_TRY(const auto report, passes::normalize(opt.source, opt.out, opt.passes), "normalising " + opt.source);
   if (common.evidence_dir != "none") {
@@ -65,6 +72,7 @@ void add_onnx_normalize(CLI::App& root) {
   app->add_option("--opset", opt->passes.opset, "convert to this version of ai.onnx; without it the version stays")
       ->check(whole_number(7, 28))
       ->type_name("N");
+  app->add_option("--operators", opt->operators, "what operators of other domains mean; repeatable")->type_name("FILE");
   app->add_option("--threads", opt->passes.threads, "threads that run the graphs")
       ->check(whole_number(1, 1024))
       ->type_name("N")

@@ -13,6 +13,7 @@ import tempfile
 
 try:
     import jsonschema
+    import numpy as np
     import onnx
     from onnx_runs import feeds, nmse, session
 except ImportError as problem:
@@ -73,6 +74,20 @@ def check(calkit, name, source, out, schema, *more):
             report(second["normalized_sha256"] == graph["normalized_sha256"], f"{name}: normalised again, the same bytes")
 
 
+def check_described(calkit, project, work, schema):
+    """An operator of nobody's domain, run by the body of its description: ONNX Runtime computes what the description says."""
+    if not normalize(calkit, project / "tests/data/operators/custom/gate.onnx", work / "gate", "--operators", str(project / "manifests/operators/example.yaml")):
+        return
+    written = json.loads((work / "gate/passes.json").read_text())
+    jsonschema.validate(written, schema)
+    onnx.checker.check_model(str(work / "gate/normalized/gate.onnx"), full_check=True)
+    x = np.random.default_rng(5).standard_normal((2, 3, 8)).astype(np.float32)
+    got = session(work / "gate/normalized/gate.onnx").run(None, {"x": x})[0]
+    wanted = np.abs(-x / (1 + np.exp(x)) * x)
+    report(np.allclose(got, wanted, atol=1e-6) and written["graphs"][0]["custom_operators"][0]["op"] == "com.example:Gate",
+           f"described operator: ONNX Runtime within {np.abs(got - wanted).max():.2g} of what the description says")
+
+
 def main():
     calkit, project = sys.argv[1], pathlib.Path(sys.argv[2])
     data = project / "tests/data"
@@ -87,6 +102,7 @@ def main():
             subprocess.run([calkit, "onnx-export", str(data / "models" / name), "--out", str(work / name), "--evidence", "none"],
                            check=True, stdout=subprocess.DEVNULL)
             check(calkit, name, work / name, work / f"{name}-clean", schema)
+        check_described(calkit, project, work, schema)
     print(f"{'fail' if failures else 'pass'}: {failures} checks failed")
     sys.exit(1 if failures else 0)
 

@@ -10,6 +10,7 @@
 
 #include "calkit/base/value.h"
 #include "calkit/inventory/formula.h"
+#include "calkit/manifest/custom_operators.h"
 #include "calkit/manifest/op_support.h"
 #include "calkit/onnx/io.h"
 
@@ -81,6 +82,14 @@ struct Parameter {
   std::uint64_t constant = 0, shapes = 0, fed = 0, computed = 0;  ///< of an input: nodes by where its value comes from
 };
 
+/// An operator outside ai.onnx.
+struct CustomOperator {
+  std::string op;
+  std::uint64_t nodes = 0;
+  bool function = false;              ///< the model says what it means by a function
+  manifest::Description description;  ///< into Options::operators; its pointers may be null
+};
+
 /// Nodes that a fused kernel could take together, found by a simple pattern.
 struct Candidate {
   std::string pattern;          ///< "RMSNorm", "RoPE", ...
@@ -146,6 +155,7 @@ struct Inventory {
                                                                        ///< "(input)", "(initializer)", "(output)"
   std::vector<Parameter> operator_parameters;
   std::vector<Candidate> candidates;
+  std::vector<CustomOperator> custom_operators;
   std::map<std::string, Formula> relations;  ///< symbol -> what it must be equal to: total -> past + seq
   std::map<std::string, std::uint64_t> function_calls;
   Layer layer;
@@ -174,7 +184,9 @@ struct Inventory {
 
 struct Options {
   const manifest::OpSupport* support = nullptr;  ///< nullptr: the built-in matrix of the emulated device
-  Bindings at;                                   ///< symbols without a value get 1 if they are a first axis, else 512
+  const std::vector<manifest::CustomOperators>* operators =
+      nullptr;  ///< what custom operators mean; outlives the inventory
+  Bindings at;  ///< symbols without a value get 1 if they are a first axis, else 512
   /// The mildest state that fails the verdict: kUnsupported, kNeedsKernel or kCpu. kFolded: none does.
   Support::State fail_on = Support::State::kFolded;
 };

@@ -10,6 +10,7 @@
 
 #include "calkit/base/result.h"
 #include "calkit/base/value.h"
+#include "calkit/manifest/custom_operators.h"
 #include "calkit/onnx/model.h"
 #include "calkit/tensor/tensor.h"
 
@@ -80,10 +81,19 @@ struct StepProof {
   bool holds = true;
 };
 
+/// An operator outside ai.onnx, as it is run.
+struct CustomUse {
+  std::string op;  ///< "domain:type"
+  std::uint64_t nodes = 0;
+  bool own_function = false;          ///< of the model; otherwise of the description
+  manifest::Description description;  ///< into Options::operators; its pointers may be null
+};
+
 struct GraphReport {
   std::string name, raw, normalized;  ///< paths below the folder that was written
   std::string raw_sha256, normalized_sha256;
   std::int64_t opset_before = 0, opset_after = 0;
+  std::vector<CustomUse> custom;
   std::vector<PassReport> passes;
 };
 
@@ -93,6 +103,7 @@ struct Options {
   std::size_t prompts = 4;                        ///< at most so many, short and long ones
   int threads = 1;
   double limit = 1e-10;                              ///< NMSE of any output after any pass; 1e-5 for 16-bit outputs
+  std::vector<manifest::CustomOperators> operators;  ///< what custom operators mean; outlives the report
   std::function<void(const std::string&)> progress;  ///< told what is being done
 };
 
@@ -105,8 +116,10 @@ struct Report {
 
 /// Writes OUT/raw (the files as they were), OUT/normalized and OUT/passes.json, as a whole or not at all.
 /// @param source one ONNX file, or the folder of an export (prefill.onnx and decode.onnx).
-/// kInput: no ONNX, an operator that nobody described (its domain is not ai.onnx and the model has no function of that
-/// name), a graph that cannot be run, an output folder with other things in it.
+/// Graphs that are written carry the functions of described operators.
+/// kInput: no ONNX, an operator that nobody described (its domain is not ai.onnx, the model has no function of that
+/// name and no description has a body), a node that is not as its description says, a graph that cannot be run, an
+/// output folder with other things in it.
 Result<Report> normalize(const std::filesystem::path& source, const std::filesystem::path& out, const Options& options);
 
 Value to_value(const Report& report);
