@@ -34,7 +34,7 @@ struct TensorReader {
   std::string file;  ///< named in messages
   LoadOptions options;
   ExternalFiles* external = nullptr;
-  std::vector<std::string>* problems = nullptr;  ///< set: faults of external data are told here and do not stop
+  std::vector<std::string>* problems = nullptr;  ///< set: faults of tensors are told here and do not stop
 
   /// @param header the message, whose values may have been left out;  @param raw its raw_data, if it has any
   /// @param whole the message with its values: called when they are in a typed field and wanted.
@@ -43,6 +43,8 @@ struct TensorReader {
   Result<Initializer> read(const ::onnx::TensorProto& tensor) const;
 
  private:
+  /// That a tensor whose values calkit does not read has as many as its shape says.
+  Status enough_values(const ::onnx::TensorProto& message, const Initializer& out, std::uint64_t elements) const;
   Status inside(Initializer& out, std::optional<Bytes> raw,
                 const std::function<std::optional<::onnx::TensorProto>()>& whole) const;
   Status outside(Initializer& out, const ::onnx::TensorProto& header) const;

@@ -86,6 +86,19 @@ Result<std::shared_ptr<const MappedFile>> ExternalFiles::map(const std::string& 
   return mapped;
 }
 
+Status TensorReader::enough_values(const ::onnx::TensorProto& message, const Initializer& out,
+                                   std::uint64_t elements) const {
+  using P = ::onnx::TensorProto;
+  int found = message.int32_data_size();
+  std::uint64_t wanted = out.bytes;  // types of 8 bits or fewer: a byte each
+  if (out.type == P::STRING) found = message.string_data_size(), wanted = elements;
+  if (out.type == P::COMPLEX64) found = message.float_data_size(), wanted = 2 * elements;
+  if (out.type == P::COMPLEX128) found = message.double_data_size(), wanted = 2 * elements;
+  if (static_cast<std::uint64_t>(found) >= wanted) return {};
+  return tensor_error(file, out, fmt::format("{} values", found),
+                      fmt::format("{} for {} {}", wanted, element_type_name(out.type), shape_text(out.dims)));
+}
+
 Status TensorReader::inside(Initializer& out, std::optional<Bytes> raw,
                             const std::function<std::optional<::onnx::TensorProto>()>& whole) const {
   const auto dtype = to_dtype(out.type);
@@ -94,7 +107,7 @@ Status TensorReader::inside(Initializer& out, std::optional<Bytes> raw,
         file, out, fmt::format("{} bytes of raw_data", raw->size()),
         fmt::format("{} bytes for {} {}", out.bytes, element_type_name(out.type), shape_text(out.dims)));
   const bool keep = options.tensor_data || out.bytes <= kSmallBytes;
-  if (!dtype || (raw && !keep)) return {};
+  if (raw && (!dtype || !keep)) return {};
   if (raw && raw->size() == out.bytes) {
     CALKIT_TRY(Tensor copy, Tensor::zeros(*dtype, out.dims));
     if (out.bytes != 0) std::memcpy(copy.mutable_raw(), raw->data(), raw->size());
@@ -104,6 +117,7 @@ Status TensorReader::inside(Initializer& out, std::optional<Bytes> raw,
   const auto message = whole();
   if (!message) return tensor_error(file, out, "damaged bytes", "a TensorProto");
   const auto elements = checked_product(out.dims).value_or(0);
+  if (!dtype) return enough_values(*message, out, elements);
   Status status;
   const auto read_field = [&](const auto& field, auto kind) {
     if (static_cast<std::uint64_t>(field.size()) != elements) {
@@ -176,7 +190,7 @@ Result<Initializer> TensorReader::read(const ::onnx::TensorProto& header, std::o
   out.bytes = onnx::packed_bytes(out.type, *elements);
   const bool external_data = header.data_location() == ::onnx::TensorProto::EXTERNAL;
   Status status = external_data ? outside(out, header) : inside(out, raw, whole);
-  if (!status.ok() && external_data && problems) {
+  if (!status.ok() && problems) {
     problems->push_back(status.error().message);
   } else if (!status.ok()) {
     return std::move(status).error();
