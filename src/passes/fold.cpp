@@ -33,6 +33,8 @@ class Folder {
  public:
   explicit Folder(onnx::Model model) : model_(std::move(model)) {
     for (const auto& claim : exec::supported_operators()) supported_.insert(claim);
+    for (const auto& function : model_.functions)  // it means what its body says, whatever its name
+      supported_.erase((function.domain.empty() ? "ai.onnx" : function.domain) + ":" + function.name);
     std::set<std::string> given;
     for (const auto& input : model_.graph.inputs) given.insert(input.name);
     for (const auto& tensor : model_.graph.initializers)

@@ -94,6 +94,16 @@ TEST(Passes, FoldLeavesWhatACallerMayReplace) {
   EXPECT_THAT(out->changes, testing::IsEmpty());
 }
 
+TEST(Passes, FoldLeavesFunctionsThatAreNamedAsKernels) {
+  onnx::Model model = small();
+  model.opsets = {{"", 23}, {"calkit.fused", 1}};
+  model.functions = {{"calkit.fused", "SwiGlu", {"a", "b"}, {"y"}, {}, {}, {node("Mul", {"a", "b"}, "y")}, {{"", 23}}}};
+  model.graph.nodes[0].domain = "calkit.fused";
+  model.graph.nodes[0].op_type = "SwiGlu";
+  const auto out = fold_constants(std::move(model));
+  EXPECT_THAT(ops(out->model), ElementsAre("SwiGlu", "Sub", "Add"));
+}
+
 TEST(Passes, DeadCodeGoes) {
   const Outcome out = remove_dead_code(small());
   EXPECT_THAT(ops(out.model), ElementsAre("Mul", "Add"));
