@@ -87,6 +87,9 @@ class Body {
     return node("TopK", {from, "count"}, {values, indices}, {number("axis", -1)});
   }
 
+  /// The k largest logits; ranked in F32, because TopK of opset 23 takes no BF16.
+  Body& best_tokens() { return cast("logits", "wide_logits", kFloat).top_k("wide_logits", "best", "ids"); }
+
   onnx::Function done() { return std::move(made_); }
 
  private:
@@ -191,11 +194,13 @@ std::vector<onnx::Function> make_functions() {
   out.push_back(combine());
   out.push_back(Body("LinearTopK", {"x", "w"}, {"values", "ids"}, {"k"})
                     .product("logits")
-                    .top_k("logits", "values", "ids")
+                    .best_tokens()
+                    .node("CastLike", {"best", "x"}, {"values"})
                     .done());
   out.push_back(Body("QuantizedLinearTopK", {"q", "scale", "w", "w_scale"}, {"values", "ids"}, {"to", "k"})
                     .quantized_product("logits")
-                    .top_k("logits", "values", "ids")
+                    .best_tokens()
+                    .node("Cast", {"best"}, {"values"}, {given("to", Kind::kInt, "to")})
                     .done());
   return out;
 }
