@@ -136,10 +136,12 @@ void put_choice_among_outputs(onnx::Graph& graph) {
 }
 
 void add_functions(onnx::Model& model) {
-  std::erase_if(model.functions, [](const onnx::Function& function) { return function.domain == kDomain; });
   std::set<std::string> called;
   for (const auto& node : model.graph.nodes)
     if (node.domain == kDomain) called.insert(node.op_type);
+  // Others stay: inner graphs and other functions may call them.
+  std::erase_if(model.functions,
+                [&](const auto& function) { return function.domain == kDomain && called.contains(function.name); });
   for (const auto& function : kernel_functions())
     if (called.contains(function.name)) model.functions.push_back(function);
   if (!called.empty()) model.opsets[kDomain] = kDomainVersion;

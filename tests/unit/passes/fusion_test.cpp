@@ -51,5 +51,16 @@ INSTANTIATE_TEST_SUITE_P(All, Families,
                          testing::Values("tiny-dense", "llama-micro-v4", "llama-gqa-rope3", "mistral-f16",
                                          "qwen2-bias-tied-v4", "qwen3-qknorm", "qwen3moe-e8k2", "qwen3moe-mixed-v4"));
 
+// Inner graphs and other functions may call what the main graph does not; remove_dead_code drops what nobody calls.
+TEST(Fusion, FunctionsThatTheGraphCameWithStay) {
+  onnx::Model model;
+  model.opsets = {{"", fusion::kOpset}, {std::string(fusion::kDomain), 1}};
+  model.functions = {fusion::kernel_functions().front()};
+  const auto applied = fusion::apply("flash-attention", std::move(model));
+  ASSERT_TRUE(applied.ok()) << applied.error().message;
+  ASSERT_EQ(applied->model.functions.size(), 1u);
+  EXPECT_EQ(applied->model.functions[0].name, fusion::kernel_functions().front().name);
+}
+
 }  // namespace
 }  // namespace calkit::passes
