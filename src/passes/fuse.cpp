@@ -88,6 +88,7 @@ class Fuser {
     if (work.runs) {
       CALKIT_TRY(work.now, onnx::load(work.file));
     }
+    CALKIT_CHECK_OK(check_functions(work.now), work.file.string());
     CALKIT_TRY(const FileDigest digest, hash_file(work.file));
     work.report.raw_sha256 = digest.sha256;
     work.report.nodes_before = work.now.graph.nodes.size();

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "calkit/base/process.h"
+#include "calkit/exec/functions.h"
 #include "calkit/exec/session.h"
 #include "calkit/tensor/npz.h"
 #include "fuse_cost.h"
@@ -187,6 +188,15 @@ Result<std::vector<KernelReport>> examine_kernels(const onnx::Model& fused, cons
     out.push_back(std::move(report));
   }
   return out;
+}
+
+Status check_functions(const onnx::Model& model) {
+  for (const auto& function : model.functions)
+    if (function.domain == fusion::kDomain && !exec::has_fused_kernel(function))
+      return input_error("graph", fmt::format("function {}:{}", function.domain, function.name),
+                         "a body that is not this version's", "the body that onnx-fuse writes",
+                         "fuse the graph it was made of with this version, or give the function another domain");
+  return {};
 }
 
 }  // namespace calkit::passes

@@ -9,4 +9,7 @@ namespace calkit::passes {
 Result<std::vector<KernelReport>> examine_kernels(const onnx::Model& fused, const std::string& graph, const Feed& feed,
                                                   const FuseOptions& options, const std::filesystem::path& folder);
 
+/// Functions of the domain that a graph comes with already are those of this version: others mean something else.
+Status check_functions(const onnx::Model& model);
+
 }  // namespace calkit::passes

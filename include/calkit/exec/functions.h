@@ -9,4 +9,7 @@ namespace calkit::exec {
 /// @param all false: calls of calkit.fused that a kernel takes as they are stay nodes.
 Status inline_functions(onnx::Model& model, bool all);
 
+/// The function has, word for word, the body of version 1 of calkit.fused that the kernel of its name was written for.
+bool has_fused_kernel(const onnx::Function& function);
+
 }  // namespace calkit::exec
