@@ -136,6 +136,10 @@ class Fuser {
   Status quantize(Work& work) {
     tell("quantising the projections of", work);
     CALKIT_TRY(fusion::Quantized made, fusion::quantize_projections(std::move(work.now)));
+    if (made.projections == 0)
+      return input_error(work.file.string(), "--quantize", "no projection that could be quantised",
+                         "MatMul by a transposed constant weight in F32, BF16 or F16",
+                         "quantise before fusing: fused projections are not taken apart again");
     CALKIT_TRY(work.now, ready(std::move(made.model)));
     QuantizationReport told{made.projections, made.tokens_quantized, std::move(made.refused), {}, 0, 0};
     if (work.runs) {
@@ -158,6 +162,9 @@ class Fuser {
     made.kernels = more_calls(before, work.now);
     made.refused = std::move(applied.refused);
     made.traffic = traffic_of(applied.sites, before, work.now);
+    if (applied.sites.empty() && entry.id == "head-topk" && made.refused.empty())
+      return input_error(work.file.string(), "outputs", "none that a fused projection makes", "logits",
+                         "the head is fused by rmsnorm-quantise-gemm first: leave --only out, or name that one, too");
     if (applied.sites.empty())
       made.no_proof = "nothing was fused";
     else if (!work.runs)
@@ -185,7 +192,11 @@ class Fuser {
 };
 
 Status check_options(const FuseOptions& options) {
-  for (const std::string& id : options.only) CALKIT_CHECK_OK(fusion::check_id(id));
+  for (const std::string& id : options.only) {
+    CALKIT_CHECK_OK(fusion::check_id(id));
+    if (id == "head-topk" && !options.top_k)
+      return Error(ErrorKind::kUsage, "head-topk without a number of tokens", "give --top-k K");
+  }
   return {};
 }
 

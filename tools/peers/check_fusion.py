@@ -105,7 +105,7 @@ def main():
             # The quantised graph before its fusions: what no fusion takes.
             plain = work / f"{name}-plain"
             check(calkit, f"{name} w8a8", raw, work / f"{name}-w8a8", schema, None, "--quantize", "w8a8", "--top-k", "7")
-            if calkit_run(calkit, "onnx-fuse", raw, "--out", plain, "--quantize", "w8a8", "--only", "head-topk", "--prompts", "2"):
+            if calkit_run(calkit, "onnx-fuse", raw, "--out", plain, "--quantize", "w8a8", "--only", "swiglu-down-residual", "--prompts", "2"):
                 for graph in ("prefill", "decode"):
                     check(calkit, f"{name} after w8a8", plain / f"{graph}.onnx", work / f"{name}-{graph}", schema, plain)
     print(f"{'fail' if failures else 'pass'}: {failures} checks failed")
