@@ -73,6 +73,7 @@ Status Program::take_initializers() {
     if (constants_[at(id)])
       return input_error("graph", "initializer '" + initializer.name + "'", "two of that name", "one");
     constants_[at(id)] = initializer.data;
+    initializers_[id] = &initializer;
   }
   for (const auto& input : graph_.inputs) {
     const int id = intern(input.name);
@@ -130,6 +131,13 @@ Status Program::add_step(std::size_t index) {
   return {};
 }
 
+void Program::tell_packed(const Step& step) const {
+  if (!context_.options.constant_packed || step.kernel->packed_bytes() == 0) return;
+  for (std::size_t i = 1; i < step.inputs.size(); ++i)
+    if (const auto found = initializers_.find(step.inputs[i]); found != initializers_.end())
+      context_.options.constant_packed(*found->second);
+}
+
 Status Program::make_kernel_of(Step& step, const onnx::Node& node) {
   std::vector<const Tensor*> known;
   bool all_known = true;
@@ -139,6 +147,7 @@ Status Program::make_kernel_of(Step& step, const onnx::Node& node) {
   }
   CALKIT_TRY(step.kernel,
              make_kernel(node, known, {context_.options.threads, context_.options.linear_cache, context_.opset}));
+  tell_packed(step);
   step.view = dynamic_cast<ViewKernel*>(step.kernel.get());
   if (!all_known) return {};
   CALKIT_TRY(const bool folded, fold(*step.kernel, node, known, step.outputs));

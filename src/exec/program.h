@@ -54,6 +54,8 @@ class Program {
   Status take_outputs();
   Status add_step(std::size_t index);
   Status make_kernel_of(Step& step, const onnx::Node& node);
+  /// Sources of what a kernel packed are told at once: those of a whole model need not be in memory beside the packed.
+  void tell_packed(const Step& step) const;
   Status make_control_of(Step& step, const onnx::Node& node);
   Result<bool> fold(Kernel& kernel, const onnx::Node& node, std::span<const Tensor* const> inputs,
                     const std::vector<int>& outputs);
@@ -69,6 +71,7 @@ class Program {
   std::unordered_map<std::string, int> ids_;
   std::vector<std::string> names_;
   Values constants_;
+  std::unordered_map<int, const onnx::Initializer*> initializers_;
   std::vector<Step> steps_;
   std::vector<int> producer_;  ///< by id: step, or -1
   std::set<int> given_;        ///< graph inputs and captures

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "calkit/exec/functions.h"
 #include "plan.h"
@@ -20,7 +19,6 @@ struct Session::State {
   std::unique_ptr<Program> program;
 
   Result<std::int64_t> opset() const;
-  void report_packed() const;
   Status check_inputs(const std::map<std::string, Tensor>& inputs) const;
 };
 
@@ -30,17 +28,6 @@ Result<std::int64_t> Session::State::opset() const {
   if (version >= kOldestOpset && version <= kNewestOpset) return version;
   return input_error("graph", "/opset_import", fmt::format("ai.onnx version {}", version),
                      fmt::format("{} to {}", kOldestOpset, kNewestOpset));
-}
-
-void Session::State::report_packed() const {
-  if (!options.constant_packed) return;
-  std::set<std::string> packed;
-  for (const auto& step : program->steps()) {
-    const auto& inputs = model.graph.nodes[step.node].inputs;
-    if (step.kernel && step.kernel->packed_bytes() > 0) packed.insert(inputs.begin(), inputs.end());
-  }
-  for (const auto& initializer : model.graph.initializers)
-    if (packed.contains(initializer.name)) options.constant_packed(initializer);
 }
 
 Status Session::State::check_inputs(const std::map<std::string, Tensor>& inputs) const {
@@ -91,7 +78,6 @@ Result<Session> Session::create(onnx::Model model, const SessionOptions& options
   use_biases(graph);
   CALKIT_CHECK_OK(use_experts(graph));
   CALKIT_TRY(state->program, Program::build(graph, {state->options, state->budget, opset}, nullptr));
-  state->report_packed();
   return Session(std::move(state));
 }
 
